@@ -1,0 +1,78 @@
+"""Data contracts that hold, for Dagster deployments whose tables are made by Spark."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from databox_contracts.errors import (
+        ContractError,
+        ContractViolationError,
+        DataboxError,
+        Finding,
+        PublicationError,
+        SparkUnavailableError,
+        UnknownDatasetError,
+        UnreadableTableError,
+    )
+    from databox_contracts.formats import load_contract, load_contracts
+    from databox_contracts.model import Consumer, Contract, Dataset, Field
+    from databox_contracts.results import CheckResult, Status, Verdict
+    from databox_contracts.rules import Dimension, Rule, Severity, Threshold
+
+# Names are resolved on first use: importing the package must stay cheap and load none of what the rooms need.
+_HOMES = {
+    **dict.fromkeys(
+        (
+            "ContractError",
+            "ContractViolationError",
+            "DataboxError",
+            "Finding",
+            "PublicationError",
+            "SparkUnavailableError",
+            "UnknownDatasetError",
+            "UnreadableTableError",
+        ),
+        "errors",
+    ),
+    **dict.fromkeys(("load_contract", "load_contracts"), "formats"),
+    **dict.fromkeys(("Consumer", "Contract", "Dataset", "Field"), "model"),
+    **dict.fromkeys(("CheckResult", "Status", "Verdict"), "results"),
+    **dict.fromkeys(("Dimension", "Rule", "Severity", "Threshold"), "rules"),
+}
+
+__all__ = [
+    "CheckResult",
+    "Consumer",
+    "Contract",
+    "ContractError",
+    "ContractViolationError",
+    "DataboxError",
+    "Dataset",
+    "Dimension",
+    "Field",
+    "Finding",
+    "PublicationError",
+    "Rule",
+    "Severity",
+    "SparkUnavailableError",
+    "Status",
+    "Threshold",
+    "UnknownDatasetError",
+    "UnreadableTableError",
+    "Verdict",
+    "load_contract",
+    "load_contracts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

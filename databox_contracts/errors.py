@@ -1,0 +1,177 @@
+"""Every exception of the package: its facts are attributes, its text ends with the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from databox_contracts.results import Verdict
+
+
+class Level(StrEnum):
+    """How bad a finding in a contract file is; only an error keeps the contract from loading."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a contract file; line and column count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark about a contract file. `position` is None where the whole file is meant."""
+
+    source: str
+    level: Level
+    message: str
+    position: Position | None = None
+    hint: str | None = None
+    field: str | None = None
+
+    @property
+    def place(self) -> str:
+        """`file:line:column`, or the file alone."""
+        if self.position is None:
+            return self.source
+        return f"{self.source}:{self.position.line}:{self.position.column}"
+
+    def __str__(self) -> str:
+        way_out = f" ({self.hint})" if self.hint else ""
+        return f"{self.place}: {self.level}: {self.message}{way_out}"
+
+
+class DataboxError(Exception):
+    """Base of every error of ours: one sentence of what is wrong, `hint` is the way out."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if not self.hint:
+            return self.message
+        stop = "" if self.message.endswith((".", "!", "?", ":")) else "."
+        return f"{self.message}{stop} {self.hint[0].upper()}{self.hint[1:]}"
+
+
+class ContractError(DataboxError):
+    """A contract that cannot be used: unreadable, malformed or contradictory.
+
+    `findings` holds every remark about the document, the first error first; `contract`, `field`, `source` and
+    `position` are those of that first error.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        contract: str | None = None,
+        field: str | None = None,
+        source: str | None = None,
+        position: Position | None = None,
+        findings: Sequence[Finding] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.contract = contract
+        self.field = field
+        self.source = source
+        self.position = position
+        self.findings = tuple(findings)
+
+    @classmethod
+    def from_findings(cls, findings: Sequence[Finding], *, contract: str | None = None) -> ContractError:
+        """The error for a document with at least one finding of level error."""
+        errors = [finding for finding in findings if finding.level is Level.ERROR]
+        first, others = errors[0], len(errors) - 1
+        more = f" (and {others} more error{'s' if others > 1 else ''})" if others else ""
+        return cls(
+            first.message + more,
+            hint=first.hint,
+            contract=contract,
+            field=first.field,
+            source=first.source,
+            position=first.position,
+            findings=[*errors, *(finding for finding in findings if finding.level is not Level.ERROR)],
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.message} ({self.hint})" if self.hint else self.message
+        if self.source is None:
+            return super().__str__()
+        place = self.source if self.position is None else f"{self.source}:{self.position.line}:{self.position.column}"
+        return f"{place}: {text}"
+
+
+class UnknownTypeError(DataboxError):
+    """A type spelling nobody knows."""
+
+    def __init__(self, spelling: str) -> None:
+        super().__init__(
+            f"unknown type {spelling!r}",
+            hint="use a Spark or SQL type such as string, int, bigint, decimal(10,2), timestamp, array<string>",
+        )
+        self.spelling = spelling
+
+
+class UnknownDatasetError(DataboxError):
+    """A dataset name that the contract does not have, or none where it has several."""
+
+    def __init__(self, contract: str, dataset: str | None, known: Sequence[str]) -> None:
+        message = (
+            f"contract {contract!r} has no dataset {dataset!r}"
+            if dataset is not None
+            else f"contract {contract!r} has {len(known)} datasets and none was named"
+        )
+        super().__init__(message, hint=f"name one of: {', '.join(known)}" if known else "declare a dataset in it")
+        self.contract = contract
+        self.dataset = dataset
+        self.known = tuple(known)
+
+
+class ContractViolationError(DataboxError):
+    """Data that breaks an error-severity promise. `verdict` says which; its text names rules and counts, no values.
+
+    `publication` tells what became of the rows, where they were to be published; None elsewhere.
+    """
+
+    def __init__(
+        self, verdict: Verdict, *, message: str | None = None, hint: str | None = None, publication: Any = None
+    ) -> None:
+        super().__init__(message or verdict.summary(), hint=hint)
+        self.verdict = verdict
+        self.publication = publication
+
+
+class UnreadableTableError(DataboxError):
+    """A table that cannot be read at all: missing, not a table of that format, or not readable."""
+
+    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"cannot read table {path!r}: {reason}", hint=hint)
+        self.path = path
+        self.reason = reason
+
+
+class PublicationError(DataboxError):
+    """A table that cannot be published to; the published table, if any, is unchanged and readable."""
+
+    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"cannot publish to {path!r}: {reason}", hint=hint)
+        self.path = path
+        self.reason = reason
+
+
+class SparkUnavailableError(DataboxError):
+    """No Spark session can be had: no Java, a server that does not start or went away."""

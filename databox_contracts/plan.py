@@ -1,0 +1,221 @@
+"""From a dataset to the checks it asks for: every rule bound to its place and its id, grouped by what it looks at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias
+
+from databox_contracts.datatypes import DataType, Family
+from databox_contracts.model import Contract, Dataset, Field
+from databox_contracts.results import CheckResult, Status
+from databox_contracts.rules import (
+    Dimension,
+    DuplicateCount,
+    HasType,
+    MaxLength,
+    Present,
+    PrimaryKey,
+    Required,
+    Rule,
+    Scope,
+    Severity,
+    Undeclared,
+    Unique,
+)
+
+
+class Hop(Enum):
+    """A step of a path that is not a field's name."""
+
+    ITEM = "item"
+    KEY = "key"
+    VALUE = "value"
+
+
+Path: TypeAlias = tuple[str | Hop, ...]
+"""From the table's column down: names of fields as the table has them, and hops into arrays and maps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule at its place.
+
+    `path` is empty for a rule about the whole dataset. `keys` are the paths of a key's parts. `type` is what the
+    contract declares for the field, None where it declares nothing. `masked` says that no value of it may be shown.
+    """
+
+    id: str
+    rule: Rule
+    path: Path = ()
+    field: str | None = None
+    keys: tuple[Path, ...] = ()
+    key_names: tuple[str, ...] = ()
+    type: DataType | None = None
+    masked: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """The rule's."""
+        return self.rule.severity
+
+    @property
+    def dimension(self) -> Dimension:
+        """What the author said, else what is usual for such a rule."""
+        return self.rule.dimension or self.rule.usual_dimension
+
+    def result(self, status: Status, **facts: object) -> CheckResult:
+        """A result of this check; `facts` are the remaining attributes of `CheckResult`."""
+        return CheckResult(
+            id=self.id,
+            rule=self.rule.kind,
+            field=self.field,
+            severity=self.severity,
+            dimension=self.dimension,
+            status=status,
+            **facts,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All checks of a dataset in declaration order.
+
+    The schema alone answers `schema`; one pass over the rows answers `counted` (row rules, and aggregates); `keys` need
+    the rows grouped by a key. What no part of the engine takes is in none of them and has to be reported as such.
+    """
+
+    contract: Contract
+    dataset: Dataset
+    checks: tuple[Check, ...]
+
+    def of(self, *scopes: Scope) -> tuple[Check, ...]:
+        """The checks of those scopes, in order."""
+        return tuple(check for check in self.checks if check.rule.scope in scopes)
+
+    @property
+    def schema(self) -> tuple[Check, ...]:
+        """Checks the table's schema answers."""
+        return self.of(Scope.SCHEMA)
+
+    @property
+    def counted(self) -> tuple[Check, ...]:
+        """Checks that count rows."""
+        return self.of(Scope.ROW, Scope.AGGREGATE)
+
+    @property
+    def keys(self) -> tuple[Check, ...]:
+        """Checks that compare rows with each other."""
+        return self.of(Scope.KEY)
+
+
+def build_plan(contract: Contract, dataset: Dataset) -> Plan:
+    """The checks of one dataset of a contract. The same contract always gives the same ids in the same order."""
+    pii_class = contract.governance.pii_class
+    checks: list[Check] = []
+    keyed = _primary_key_fields(dataset)
+    for field in dataset.fields:
+        checks.extend(_field_checks(field, (field.column,), (field.name,), pii_class, inherited=False, keyed=keyed))
+    checks.append(Check(id="undeclared", rule=Undeclared()))
+    checks.extend(_dataset_check(dataset, rule, pii_class) for rule in dataset.rules)
+    return Plan(contract, dataset, tuple(_with_ids(dataset, checks)))
+
+
+def _primary_key_fields(dataset: Dataset) -> frozenset[str]:
+    return frozenset(name for rule in dataset.rules if isinstance(rule, PrimaryKey) for name in rule.fields)
+
+
+def _field_checks(
+    field: Field, path: Path, names: tuple[str, ...], pii_class: str | None, *, inherited: bool, keyed: frozenset[str]
+) -> Iterator[Check]:
+    hidden = inherited or field.conceals(pii_class)
+    dotted = ".".join(names)
+    # A value of an object shows its parts, so it is hidden when any of them is.
+    masked = hidden or any(_hides_a_part(part, pii_class) for part in field.parts)
+
+    def check(rule: Rule) -> Check:
+        own_key = isinstance(rule, Unique | DuplicateCount) and not rule.fields
+        return Check(
+            id=rule.kind,
+            rule=rule,
+            path=path,
+            field=dotted,
+            keys=(path,) if own_key else (),
+            key_names=(dotted,) if own_key else (),
+            type=field.type,
+            masked=masked,
+        )
+
+    if not isinstance(path[-1], Hop):
+        yield check(Present(position=field.position))
+    if field.type is not None:
+        yield check(HasType(type=field.type, position=field.position))
+    if dotted in keyed and not field.required:
+        yield check(Required(position=field.position))
+    for rule in field.rules:
+        yield check(rule)
+    longest = field.type.length if field.type is not None and field.type.family is Family.STRING else None
+    if longest is not None and not any(isinstance(rule, MaxLength) and rule.length <= longest for rule in field.rules):
+        yield check(MaxLength(length=longest, position=field.position))
+
+    for part in field.fields:
+        inside = (*_without_trailing_item(path, names), part.name)
+        yield from _field_checks(part, (*path, part.column), inside, pii_class, inherited=hidden, keyed=keyed)
+    for hop, part_or_none in ((Hop.ITEM, field.item), (Hop.KEY, field.key), (Hop.VALUE, field.value)):
+        if part_or_none is not None:
+            inside = (*names, hop.value)
+            yield from _field_checks(part_or_none, (*path, hop), inside, pii_class, inherited=hidden, keyed=keyed)
+
+
+def _without_trailing_item(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    # `items.sku`, not `items.item.sku`: the fields of an array's objects read as the array's own.
+    return names[:-1] if path[-1] is Hop.ITEM else names
+
+
+def _hides_a_part(part: Field, pii_class: str | None) -> bool:
+    return part.conceals(pii_class) or any(_hides_a_part(inner, pii_class) for inner in part.parts)
+
+
+def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None) -> Check:
+    names: tuple[str, ...] = getattr(rule, "fields", ())
+    trails = [dataset.trail(name) for name in names]
+    keys = tuple(
+        # A name the contract does not declare is looked for in the table, and reported when it is not there.
+        tuple(step.column for step in trail) if trail is not None else (name,)
+        for name, trail in zip(names, trails, strict=True)
+    )
+    masked = any(
+        trail is not None
+        and (
+            any(step.conceals(pii_class) for step in trail) or any(_hides_a_part(p, pii_class) for p in trail[-1].parts)
+        )
+        for trail in trails
+    )
+    return Check(
+        id=rule.kind,
+        rule=rule,
+        field=", ".join(names) or None,
+        keys=keys,
+        key_names=names,
+        masked=masked or (bool(names) and pii_class is not None and any(trail is None for trail in trails)),
+    )
+
+
+def _with_ids(dataset: Dataset, checks: Iterable[Check]) -> Iterator[Check]:
+    """Ids are `dataset.field.rule`, in characters a Dagster check name may have; a repeated one gets a number."""
+    taken: set[str] = set()
+    for check in checks:
+        place = [dataset.name, *(check.field.split(".") if check.path and check.field else ()), check.rule.kind]
+        base = ".".join(_legal(part) for part in place)
+        chosen, count = base, 1
+        while chosen in taken:
+            count += 1
+            chosen = f"{base}_{count}"
+        taken.add(chosen)
+        yield replace(check, id=chosen)
+
+
+def _legal(part: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", part)
