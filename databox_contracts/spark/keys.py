@@ -1,0 +1,94 @@
+"""Exact uniqueness: rows are grouped by a 64-bit hash of their key, and only those that collide are compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType, VariantType
+
+from databox_contracts.spark.predicates import NotEvaluableError
+from databox_contracts.spark.sampling import as_json
+from databox_contracts.spark.schema import type_text
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """How often a key repeats: rows beyond the first of each key, keys that occur more than once, and some of them."""
+
+    surplus_rows: int
+    keys: int
+    samples: tuple[tuple[Any, ...], ...] = ()
+
+
+NONE = Duplicates(0, 0)
+
+
+def find_duplicates(view: DataFrame, key: list[Column], *, samples: int) -> Duplicates:
+    """The duplicates of a key; a row with a null part is not compared. `samples` keys at most, in ascending order.
+
+    One job where no two hashes are equal. Raises `NotEvaluableError` for a part that Spark cannot compare.
+    """
+    keyed = with_key(view, key)
+    if not colliding_hashes(keyed).limit(1).collect():
+        return NONE
+    repeated = repeated_keys(keyed)
+    names = _parts(keyed)
+    totals = repeated.agg(F.count(F.lit(1)), F.sum(F.col("rows") - 1)).collect()[0]
+    if not totals[0]:
+        return NONE
+    shown: tuple[tuple[Any, ...], ...] = ()
+    if samples > 0:
+        first = repeated.orderBy(*names).limit(samples).select(*(as_json(F.col(name)).alias(name) for name in names))
+        shown = tuple(tuple(json.loads(part)["v"] for part in row) for row in first.collect())
+    return Duplicates(surplus_rows=int(totals[1]), keys=int(totals[0]), samples=shown)
+
+
+def with_key(view: DataFrame, key: list[Column]) -> DataFrame:
+    """The key of every row that has a whole one: its parts `k0…`, and `hash`."""
+    parts = view.select(*(part.alias(f"k{at}") for at, part in enumerate(comparable(view, key))))
+    whole = parts.where(reduce(and_, (F.col(name).isNotNull() for name in parts.columns)))
+    return whole.select("*", F.xxhash64(*parts.columns).alias("hash"))
+
+
+def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
+    """The parts of a key such that equal values hash alike: 0.0 and -0.0 are one value, and would be two hashes.
+
+    Raises `NotEvaluableError` for a type that Spark cannot compare.
+    """
+    parts = []
+    for part, field in zip(key, view.select(*key).schema.fields, strict=True):
+        if _holds(field.dataType, MapType) or _holds(field.dataType, VariantType):
+            raise NotEvaluableError(f"Spark cannot compare values of type {type_text(field.dataType)}")
+        # 0.0 and -0.0 are one value to a comparison and two to a hash.
+        parts.append(
+            part + F.lit(0.0).cast(field.dataType) if isinstance(field.dataType, DoubleType | FloatType) else part
+        )
+    return parts
+
+
+def colliding_hashes(keyed: DataFrame) -> DataFrame:
+    """The hashes that more than one row has."""
+    return keyed.groupBy("hash").agg(F.count(F.lit(1)).alias("rows")).where("rows > 1").select("hash")
+
+
+def repeated_keys(keyed: DataFrame) -> DataFrame:
+    """The keys that more than one row really has, each with its number of `rows`; equal hashes alone do not count."""
+    suspects = keyed.join(colliding_hashes(keyed), "hash", "left_semi")
+    return suspects.groupBy(*_parts(keyed)).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
+
+
+def _parts(keyed: DataFrame) -> list[str]:
+    return [name for name in keyed.columns if name != "hash"]
+
+
+def _holds(actual: SparkType, wanted: type[SparkType]) -> bool:
+    if isinstance(actual, wanted):
+        return True
+    inner = [getattr(actual, name, None) for name in ("elementType", "keyType", "valueType")]
+    inner += [field.dataType for field in getattr(actual, "fields", [])]
+    return any(part is not None and _holds(part, wanted) for part in inner)

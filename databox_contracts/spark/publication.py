@@ -1,0 +1,208 @@
+"""Write once to a staging place, audit what was staged, and only then swap it in."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.model import Contract
+from databox_contracts.plan import Plan, build_plan
+from databox_contracts.results import Verdict
+from databox_contracts.spark.holding import Held, hold_back, write_flagged
+from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.verification import Verification
+from databox_contracts.spark.versions import Staged, VersionStore
+from databox_contracts.spark.writing import write_parquet
+
+OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What became of the rows of one publish: `rows_in` is the sum of the other four counts.
+
+    `version` is the one readers see now; it is the previous one, or None, where nothing was `published`.
+    `rows_rejected` are all rows of a publish that failed. `quarantine` is the place of the held rows, None where none
+    are. `on_violation` is what was done about violations: "warn" where the contract's grace period is not over.
+    """
+
+    verdict: Verdict
+    place: TablePlace
+    on_violation: OnViolation
+    published: bool
+    version: str | None
+    rows_in: int
+    rows_published: int = 0
+    rows_quarantined: int = 0
+    rows_rejected: int = 0
+    rows_discarded: int = 0
+    quarantine: Path | None = None
+
+
+def publish(
+    df: DataFrame,
+    contract: Contract,
+    dataset: str | None = None,
+    *,
+    place: TablePlace,
+    on_violation: OnViolation = "fail",
+    run_id: str | None = None,
+    samples: int = 5,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Publication:
+    """Publish a DataFrame as the table's next version, if it keeps its contract.
+
+    The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
+    back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
+    the run replaces them. Raises `ContractViolationError`, with `publication` and `verdict`, when nothing is published
+    for a violation; `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
+    """
+    if on_violation not in get_args(OnViolation):
+        raise PublicationError(
+            str(place.link), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
+        )
+    plan = build_plan(contract, contract.dataset(dataset))
+    if contract.enforcement.only_warns(clock().date()):
+        on_violation = "warn"
+    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock)
+    try:
+        return attempt.run()
+    except OSError as error:
+        raise PublicationError(str(place.link), f"the file system says {error.strerror or error}") from error
+
+
+class _Attempt:
+    def __init__(
+        self,
+        df: DataFrame,
+        plan: Plan,
+        place: TablePlace,
+        on_violation: OnViolation,
+        run_id: str,
+        samples: int,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.df = df
+        self.plan = plan
+        self.place = place
+        self.on_violation = on_violation
+        self.run_id = run_id
+        self.samples = samples
+        self.clock = clock
+        self.store = VersionStore(place, now=clock)
+
+    def run(self) -> Publication:
+        unwritable = _unwritable(self.df.schema)
+        if unwritable is not None:
+            self._refuse_unwritable(unwritable)
+        with self.store.stage() as staged:
+            if self.on_violation == "quarantine":
+                return self._publish_with_quarantine(staged)
+            write_parquet(self.df, staged.data)
+            verdict = self._judge(self._staged_rows(staged.data))
+            if not verdict.passed and self.on_violation == "fail":
+                raise self._rejection(verdict, verdict.row_count)
+            return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
+
+    def _publish_with_quarantine(self, staged: Staged) -> Publication:
+        candidate = write_flagged(self.df, self.plan, staged)
+        verdict = self._judge(candidate.all_rows())
+        held = (
+            hold_back(candidate, self.plan, staged, run_id=self.run_id, at=self.clock()) if not verdict.passed else None
+        )
+        if held is None or held.rows == 0:
+            if not verdict.passed:
+                raise self._rejection(verdict, verdict.row_count)
+            return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
+        remaining = self._judge(candidate.kept_rows())
+        if not remaining.passed:
+            raise self._rejection(remaining, verdict.row_count, after=held.rows)
+        if remaining.row_count + held.rows != verdict.row_count:
+            raise PublicationError(
+                str(self.place.link),
+                f"{verdict.row_count} rows came in, {remaining.row_count} would be published and {held.rows} held",
+                hint="Nothing was published. Please report this as a bug.",
+            )
+        return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
+
+    def _judge(self, rows: DataFrame) -> Verdict:
+        return Verification(rows, self.plan).verdict(samples=self.samples)
+
+    def _staged_rows(self, path: Path) -> DataFrame:
+        return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))
+
+    def _commit(self, staged: Staged, verdict: Verdict, *, rows_published: int, held: Held | None) -> Publication:
+        rows_held = held.rows if held is not None else 0
+        batch = self.store.commit(
+            staged,
+            {
+                "contract": self.plan.contract.id,
+                "contract_version": self.plan.contract.version,
+                "dataset": self.plan.dataset.name,
+                "run_id": self.run_id,
+                "passed": verdict.passed,
+                "on_violation": self.on_violation,
+                "rows_in": verdict.row_count,
+                "rows_published": rows_published,
+                "rows_quarantined": rows_held,
+                "published_at": self.clock().isoformat(),
+            },
+        )
+        return Publication(
+            verdict=verdict,
+            place=self.place,
+            on_violation=self.on_violation,
+            published=True,
+            version=staged.version,
+            rows_in=verdict.row_count,
+            rows_published=rows_published,
+            rows_quarantined=rows_held,
+            quarantine=batch,
+        )
+
+    def _rejection(self, verdict: Verdict, rows_in: int, *, after: int = 0) -> ContractViolationError:
+        publication = Publication(
+            verdict=verdict,
+            place=self.place,
+            on_violation=self.on_violation,
+            published=False,
+            version=self.place.current_version(),
+            rows_in=rows_in,
+            rows_rejected=rows_in,
+        )
+        held = f"; {after} rows would have been held, and the rest still breaks it" if after else ""
+        stays = (
+            f"version {publication.version} stays readable" if publication.version else "there is no earlier version"
+        )
+        return ContractViolationError(
+            verdict, message=f"{verdict.summary()}{held}. Nothing was published, {stays}.", publication=publication
+        )
+
+    def _refuse_unwritable(self, reason: str) -> None:
+        self.place.ensure_inside_root()
+        verdict = self._judge(self.df)
+        if not verdict.passed:
+            raise self._rejection(verdict, verdict.row_count)
+        raise PublicationError(str(self.place.link), reason, hint="Give the table columns that Parquet can hold.")
+
+
+def _unwritable(schema: StructType) -> str | None:
+    """Why Parquet cannot hold the columns, None if it can."""
+    if not schema.fields:
+        return "the table has no columns"
+    seen: dict[str, str] = {}
+    for field in schema.fields:
+        if field.name.lower() in seen:
+            return f"the columns {seen[field.name.lower()]} and {field.name} differ in case alone, or not at all"
+        seen[field.name.lower()] = field.name
+        if field.dataType.typeName() in ("void", "interval") or "interval" in field.dataType.simpleString():
+            return f"the column {field.name} is of type {field.dataType.simpleString()}"
+    return None

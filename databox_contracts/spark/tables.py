@@ -1,0 +1,101 @@
+"""Where a published table lives on disk, and how it is opened."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from databox_contracts.errors import PublicationError, UnreadableTableError
+from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """A table's place: `name` (parts separated by `/`) below the directory `root`.
+
+    Readers open `link`, a symbolic link to the version they are to see. Everything else of the table is in `home`, a
+    hidden directory beside it; rows held back are in `quarantine`. Raises `PublicationError` for a name that would
+    lead out of the root or hide the table from Spark.
+    """
+
+    root: Path
+    name: str
+
+    def __post_init__(self) -> None:
+        for part in self.name.split("/"):
+            if not part or part[0] in "._" or "\0" in part or "\\" in part or "=" in part:
+                raise PublicationError(
+                    f"{self.root}/{self.name}",
+                    f"{part!r} is no name for a table or a directory of one",
+                    hint="Name it without '..', '\\', '=', and without a leading '.', '_' or '/'.",
+                )
+
+    @property
+    def link(self) -> Path:
+        """What readers open."""
+        return self.root / self.name
+
+    @property
+    def home(self) -> Path:
+        """Versions, staging and locks of this table."""
+        return self.link.with_name(f".{self.link.name}.databox")
+
+    @property
+    def versions(self) -> Path:
+        """One immutable directory per published version."""
+        return self.home / "versions"
+
+    @property
+    def staging(self) -> Path:
+        """What is being written and is not yet published."""
+        return self.home / "staging"
+
+    @property
+    def quarantine(self) -> Path:
+        """Held rows, one directory `batch=…` per publish that held any."""
+        return self.link.with_name(f"{self.link.name}.quarantine")
+
+    def ensure_inside_root(self) -> None:
+        """Raises `PublicationError` where a link on the way leads elsewhere, or a file stands in it."""
+        at = self.root
+        for part in self.name.split("/")[:-1]:
+            at = at / part
+            if at.is_symlink():
+                raise PublicationError(str(self.link), f"{at} is a link, so the table would not be below {self.root}")
+            if at.exists() and not at.is_dir():
+                raise PublicationError(str(self.link), f"{at} is a file")
+
+    def current_version(self) -> str | None:
+        """The version that readers see; None where there is no table, or a plain directory that is not ours."""
+        try:
+            target = os.readlink(self.link)
+        except OSError:
+            return None
+        return Path(target).name if self.owns(target) else None
+
+    def owns(self, target: str) -> bool:
+        """Whether the target of a link is a version of this table."""
+        return Path(target).parent == Path(self.home.name, "versions")
+
+
+def read_published(spark: SparkSession, place: TablePlace) -> DataFrame:
+    """Open the version that is published now; a publish that follows does not disturb the reader.
+
+    Raises `UnreadableTableError` where there is no table or Spark cannot read it.
+    """
+    from databox_contracts.spark.versions import VersionStore
+
+    VersionStore(place).recover_adoption()
+    if not place.link.exists():
+        raise UnreadableTableError(str(place.link), "nothing was published there yet", hint="Materialize it first.")
+    # Resolved now: a link would be followed again, perhaps to another version, when the rows are read.
+    path = place.link.resolve()
+    try:
+        df = spark.read.parquet(str(path))
+        df.schema  # noqa: B018  (over Connect a missing table is noticed only here)
+    except SPARK_ERRORS as error:
+        raise unreadable(str(place.link), error) from error
+    return df

@@ -1,0 +1,293 @@
+"""A table's versions on a local file system: staging, the swap of one link, recovery after a kill, retention."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from databox_contracts.errors import PublicationError
+from databox_contracts.spark.tables import TablePlace
+
+MANIFEST: Final = "_databox.json"
+"""In every version and every batch of held rows: what it is. Spark does not read names that begin with `_`."""
+PUBLISHED: Final = "_published"
+"""In every version that readers have seen; its time is when that was."""
+KEEP_VERSIONS: Final = 2
+KEEP_FOR: Final = timedelta(hours=24)
+_LOCK_TIMEOUT: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A place to write one version in; nobody else writes there, and nobody reads it."""
+
+    version: str
+    directory: Path
+    base: str | None
+
+    @property
+    def data(self) -> Path:
+        """What becomes the version."""
+        return self.directory / "data"
+
+    @property
+    def held(self) -> Path:
+        """What becomes the batch of held rows, if there are any."""
+        return self.directory / "held"
+
+
+class VersionStore:
+    """The versions of one table.
+
+    A version is complete before the link names it, so a process killed at any point leaves the old version or the
+    new one. What it leaves behind is cleared by the next publish.
+    """
+
+    def __init__(self, place: TablePlace, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.place = place
+        self._now = now
+
+    @contextmanager
+    def stage(self) -> Iterator[Staged]:
+        """A new staging directory, gone again when the block ends.
+
+        Raises `PublicationError` where the table's path holds something that is not a table of ours or of Spark's.
+        """
+        self.place.ensure_inside_root()
+        self.place.staging.mkdir(parents=True, exist_ok=True)
+        self.place.versions.mkdir(exist_ok=True)
+        version = f"v{self._now():%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        directory = self.place.staging / version
+        # The lease is held open: it tells others that this process lives, and ends with it however it ends.
+        with open(f"{directory}.lock", "w") as lease:
+            with self._locked():
+                fcntl.flock(lease, fcntl.LOCK_EX)
+                self._recover()
+                base = self._base()
+                directory.mkdir()
+            try:
+                yield Staged(version, directory, base)
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+                Path(lease.name).unlink(missing_ok=True)
+
+    def commit(self, staged: Staged, manifest: dict[str, Any]) -> Path | None:
+        """Make what was staged the published version; returns the place of the held rows, None without any.
+
+        Held rows are in their place before the link changes. Raises `PublicationError`, with the table unchanged, when
+        another publish got in between.
+        """
+        facts = {**manifest, "version": staged.version, "previous": staged.base}
+        _write_json(staged.data / MANIFEST, facts)
+        with self._locked():
+            if self._base() != staged.base:
+                raise PublicationError(
+                    str(self.place.link),
+                    f"another publish finished first; version {self.place.current_version()} stays",
+                    hint="Run again, one publish at a time.",
+                )
+            batch = self._commit_batch(staged, facts)
+            os.rename(staged.data, self.place.versions / staged.version)
+            self._adopt_directory()
+            self._point_to(staged.version)
+            self._journal.unlink(missing_ok=True)
+            self._mark_published(staged.version)
+            self._drop_older_batches(facts["run_id"], keep=batch)
+            self._retire()
+        return batch
+
+    def recover_adoption(self) -> None:
+        """Give a table its path back whose adoption was cut off between two renames."""
+        if not self._journal.exists():
+            return
+        with self._locked():
+            self._finish_adoption()
+
+    # --- the link -----------------------------------------------------------------------------------------------------
+
+    def _base(self) -> str | None:
+        link = self.place.link
+        if link.is_symlink():
+            if not self.place.owns(os.readlink(link)):
+                raise PublicationError(str(link), "it is a link that leads elsewhere", hint="Move it away first.")
+            return self.place.current_version()
+        if link.is_dir():
+            stranger = _stranger(link)
+            if stranger is not None:
+                raise PublicationError(
+                    str(link),
+                    f"the directory is no Parquet table, it holds {stranger}",
+                    hint="Name another path, or move the directory away.",
+                )
+            return f"directory-{link.stat().st_ino}"
+        if link.exists():
+            raise PublicationError(str(link), "it is a file", hint="Name another path, or move the file away.")
+        return None
+
+    def _point_to(self, version: str) -> None:
+        link = self.place.link
+        fresh = self.place.home / f"link-{version}"
+        fresh.symlink_to(Path(self.place.home.name, "versions", version))
+        os.replace(fresh, link)
+        _sync(link.parent)
+
+    def _adopt_directory(self) -> None:
+        """Move a table that was a plain directory among the versions; the journal says what a kill leaves undone."""
+        link = self.place.link
+        if link.is_symlink() or not link.is_dir():
+            return
+        adopted = f"adopted-{secrets.token_hex(4)}"
+        _write_json(self._journal, {"version": adopted})
+        os.rename(link, self.place.versions / adopted)
+        self._mark_published(adopted)
+
+    @property
+    def _journal(self) -> Path:
+        return self.place.home / "adoption.json"
+
+    def _finish_adoption(self) -> None:
+        if not self._journal.exists():
+            return
+        if not os.path.lexists(self.place.link):
+            adopted = _read_json(self._journal).get("version", "")
+            if (self.place.versions / adopted).is_dir():
+                self._point_to(adopted)
+                self._mark_published(adopted)
+        self._journal.unlink(missing_ok=True)
+
+    # --- held rows ----------------------------------------------------------------------------------------------------
+
+    def _commit_batch(self, staged: Staged, facts: dict[str, Any]) -> Path | None:
+        if not staged.held.is_dir():
+            return None
+        _write_json(staged.held / MANIFEST, facts)
+        self.place.quarantine.mkdir(exist_ok=True)
+        batch = self.place.quarantine / f"batch={staged.version}"
+        os.rename(staged.held, batch)
+        return batch
+
+    def _batches(self) -> list[Path]:
+        return sorted(self.place.quarantine.glob("batch=*")) if self.place.quarantine.is_dir() else []
+
+    def _drop_older_batches(self, run_id: str, *, keep: Path | None) -> None:
+        # The same run published again, a retry: what it held before is held again.
+        for batch in self._batches():
+            if batch != keep and _read_json(batch / MANIFEST).get("run_id") == run_id:
+                shutil.rmtree(batch, ignore_errors=True)
+
+    # --- recovery and retention ---------------------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        """Clear what killed processes left: their staging, versions nobody ever saw, and the rows held for those."""
+        self._finish_adoption()
+        for lock in sorted(self.place.staging.glob("*.lock")):
+            with open(lock) as lease:
+                if _try_lock(lease.fileno()):
+                    lock.unlink(missing_ok=True)
+        for directory in sorted(self.place.staging.iterdir()):
+            if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
+                shutil.rmtree(directory, ignore_errors=True)
+        for fresh in sorted(self.place.home.glob("link-*")):
+            fresh.unlink(missing_ok=True)
+        current = self.place.current_version()
+        if current is not None:
+            self._mark_published(current)
+        for written in (*sorted(self.place.versions.iterdir()), *self._batches()):
+            if not (written / PUBLISHED).exists():
+                shutil.rmtree(written, ignore_errors=True)
+
+    def _mark_published(self, version: str) -> None:
+        for written in (self.place.versions / version, self.place.quarantine / f"batch={version}"):
+            marker = written / PUBLISHED
+            if written.is_dir() and not marker.exists():
+                marker.touch()
+
+    def _retire(self) -> None:
+        """Remove versions that are neither among the newest nor young enough for a reader to be still at them."""
+        now = self._now().timestamp()
+        current = self.place.current_version()
+        seen = sorted(
+            (version for version in self.place.versions.iterdir() if (version / PUBLISHED).exists()),
+            key=lambda version: ((version / PUBLISHED).stat().st_mtime_ns, version.name),
+        )
+        for older, newer in pairwise(seen):
+            superseded = (newer / PUBLISHED).stat().st_mtime
+            spare = older.name != current and older not in seen[-KEEP_VERSIONS:]
+            if spare and now - superseded > KEEP_FOR.total_seconds():
+                shutil.rmtree(older, ignore_errors=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.place.home.mkdir(parents=True, exist_ok=True)
+        with open(self.place.home / "lock", "a") as lock:
+            deadline = time.monotonic() + _LOCK_TIMEOUT
+            while not _try_lock(lock.fileno()):
+                if time.monotonic() > deadline:
+                    raise PublicationError(
+                        str(self.place.link),
+                        f"another process held the table's lock for {_LOCK_TIMEOUT:.0f} s",
+                        hint=f"Find out who has {lock.name} open.",
+                    )
+                time.sleep(0.02)
+            yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _stranger(directory: Path) -> str | None:
+    """The first thing in a directory that a Parquet table does not hold, None if there is none."""
+    for entry in sorted(directory.iterdir()):
+        name = entry.name
+        if entry.is_symlink() or name in ("_delta_log", "_databox.json"):
+            return name
+        if entry.is_dir():
+            if "=" not in name:
+                return f"{name}/"
+            inner = _stranger(entry)
+            if inner is not None:
+                return f"{name}/{inner}"
+        elif not (name.endswith((".parquet", ".crc")) or name in ("_SUCCESS", "_metadata", "_common_metadata")):
+            return name
+    return None
+
+
+def _write_json(path: Path, facts: dict[str, Any]) -> None:
+    partial = path.with_name(f"{path.name}.part")
+    with open(partial, "w", encoding="utf-8") as file:
+        json.dump(facts, file, indent=1, default=str)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

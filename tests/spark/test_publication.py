@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from databox_contracts import rules
+from databox_contracts.errors import ContractViolationError, PublicationError, UnreadableTableError
+from databox_contracts.model import Contract, Enforcement
+from databox_contracts.rules import Operator, Severity, Threshold
+from databox_contracts.spark import Publication, TablePlace, publish, read_published
+from databox_contracts.spark.server import stop_server
+from databox_contracts.testing import build_contract, build_field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)
+AT_LEAST_3 = rules.RowCount(threshold=Threshold(Operator.GREATER_OR_EQUAL, 3))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TablePlace:
+    return TablePlace(tmp_path / "root", "shop/orders")
+
+
+@pytest.fixture
+def contract() -> Contract:
+    return build_contract(
+        build_field("id", "int"),
+        build_field("price", "double", rules.Minimum(limit=0), rules.Required(severity=Severity.WARNING)),
+        build_field("state", "string", rules.Enum(values=("open", "done"))),
+        rules=(rules.PrimaryKey(fields=("id",)), AT_LEAST_3),
+        dataset="orders",
+        id="urn:shop:orders",
+        version="2.1.0",
+    )
+
+
+def orders(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
+    return spark.createDataFrame(list(rows), "id int, price double, state string").repartition(3)  # type: ignore[type-var]
+
+
+GOOD = [(at, float(at), "open") for at in range(10)]
+MIXED = [*GOOD, (3, 1.0, "done"), (20, -1.0, "lost"), (21, 1.0, "lost"), (22, None, "done"), (None, 1.0, "open")]
+
+
+def rejected(df: DataFrame, contract: Contract, place: TablePlace, **options: Any) -> Publication:
+    with pytest.raises(ContractViolationError) as error:
+        publish(df, contract, place=place, **options)
+    publication = error.value.publication
+    assert isinstance(publication, Publication)
+    return publication
+
+
+def ids(df: DataFrame) -> list[Any]:
+    return sorted((row["id"] for row in df.select("id").collect()), key=lambda value: (value is None, value))
+
+
+def test_a_good_table_is_published_and_readable(spark: SparkSession, contract: Contract, place: TablePlace) -> None:
+    publication = publish(orders(spark, *GOOD), contract, place=place, run_id="r1", clock=lambda: AT)
+    assert publication.published
+    assert (publication.rows_in, publication.rows_published, publication.rows_quarantined) == (10, 10, 0)
+    assert publication.version == place.current_version()
+    table = read_published(spark, place)
+    assert ids(table) == list(range(10))
+    assert table.columns == ["id", "price", "state"]
+    facts = json.loads((place.link / "_databox.json").read_text())
+    assert facts == {
+        "contract": "urn:shop:orders",
+        "contract_version": "2.1.0",
+        "dataset": "orders",
+        "run_id": "r1",
+        "passed": True,
+        "on_violation": "fail",
+        "rows_in": 10,
+        "rows_published": 10,
+        "rows_quarantined": 0,
+        "published_at": "2026-03-01T12:30:15.250000+00:00",
+        "version": publication.version,
+        "previous": None,
+    }
+
+
+def test_a_violation_publishes_nothing_and_the_old_table_stays(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    first = rejected(orders(spark, *MIXED), contract, place)
+    assert (first.published, first.version, first.rows_in, first.rows_rejected) == (False, None, 15, 15)
+    assert not place.link.exists()
+    with pytest.raises(UnreadableTableError, match="nothing was published there yet"):
+        read_published(spark, place)
+    publish(orders(spark, *GOOD), contract, place=place)
+    second = rejected(orders(spark, *MIXED), contract, place)
+    assert second.version == place.current_version()
+    assert ids(read_published(spark, place)) == list(range(10))
+    assert [(result.id, result.failed_count) for result in second.verdict.violations] == [
+        ("orders.id.required", 1),
+        ("orders.price.minimum", 1),
+        ("orders.price.required", 1),
+        ("orders.state.enum", 2),
+        ("orders.primary_key", 1),
+    ]
+    assert not any(place.staging.iterdir())
+
+
+def test_warn_publishes_everything_and_says_so(spark: SparkSession, contract: Contract, place: TablePlace) -> None:
+    publication = publish(orders(spark, *MIXED), contract, place=place, on_violation="warn")
+    assert publication.published
+    assert not publication.verdict.passed
+    assert publication.rows_published == read_published(spark, place).count() == 15
+
+
+def test_quarantine_holds_violating_rows_with_their_own_reasons(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    publication = publish(
+        orders(spark, *MIXED), contract, place=place, on_violation="quarantine", run_id="r7", clock=lambda: AT
+    )
+    assert (publication.rows_in, publication.rows_published, publication.rows_quarantined) == (15, 10, 5)
+    assert not publication.verdict.passed
+    # A row that breaks a warning stays.
+    assert ids(read_published(spark, place)) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 22]
+    assert publication.quarantine is not None
+    held = spark.read.parquet(str(publication.quarantine)).orderBy("id", "price")
+    assert held.columns == [
+        "id",
+        "price",
+        "state",
+        "_quarantine_reason",
+        "_quarantine_timestamp",
+        "_contract_id",
+        "_contract_version",
+        "_run_id",
+    ]
+    assert [tuple(row)[:4] for row in held.collect()] == [
+        (None, 1.0, "open", ["orders.id.required"]),
+        (3, 1.0, "done", ["orders.primary_key"]),
+        (3, 3.0, "open", ["orders.primary_key"]),
+        (20, -1.0, "lost", ["orders.price.minimum", "orders.state.enum"]),
+        (21, 1.0, "lost", ["orders.state.enum"]),
+    ]
+    stamps = held.selectExpr("unix_micros(_quarantine_timestamp)", "_contract_id", "_contract_version", "_run_id")
+    assert {tuple(row) for row in stamps.collect()} == {
+        (int(AT.timestamp() * 1e6), "urn:shop:orders", "2.1.0", "r7"),
+    }
+
+
+def test_the_order_of_columns_and_only_they_are_published_in_every_mode(spark: SparkSession, place: TablePlace) -> None:
+    contract = build_contract(build_field("b.c", "int", rules.Maximum(limit=1)), build_field("a d", "string"))
+    df = spark.createDataFrame([(1, "x"), (2, "y")], "`b.c` int, `a d` string")  # type: ignore[type-var]
+    publication = publish(df, contract, place=place, on_violation="quarantine")
+    assert [tuple(row) for row in read_published(spark, place).collect()] == [(1, "x")]
+    assert read_published(spark, place).columns == ["b.c", "a d"]
+    assert publication.quarantine is not None
+    assert spark.read.parquet(str(publication.quarantine)).columns[:2] == ["b.c", "a d"]
+
+
+def test_a_retry_of_the_same_run_does_not_double_held_rows(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    for _ in range(2):
+        publish(orders(spark, *MIXED), contract, place=place, on_violation="quarantine", run_id="r7")
+    assert spark.read.parquet(str(place.quarantine)).count() == 5
+
+
+def test_a_rule_that_belongs_to_no_row_fails_in_quarantine_too(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    few = rejected(orders(spark, (1, 1.0, "open")), contract, place, on_violation="quarantine")
+    assert [result.id for result in few.verdict.violations] == ["orders.row_count"]
+    # Three rows came in, and too few would be left once two are held.
+    left = rejected(
+        orders(spark, (1, 1.0, "open"), (2, -1.0, "open"), (3, 1.0, "lost")), contract, place, on_violation="quarantine"
+    )
+    assert (left.rows_in, left.rows_rejected, left.rows_quarantined) == (3, 3, 0)
+    assert [result.id for result in left.verdict.violations] == ["orders.row_count"]
+    assert not place.quarantine.exists()
+
+
+def test_quarantine_with_nothing_to_hold_and_with_every_row_held(spark: SparkSession, place: TablePlace) -> None:
+    contract = build_contract(build_field("v", "int", rules.Maximum(limit=5)))
+    good = publish(spark.createDataFrame([(1,)], "v int"), contract, place=place, on_violation="quarantine")  # type: ignore[type-var]
+    assert (good.rows_published, good.rows_quarantined, good.quarantine) == (1, 0, None)
+    bad = publish(spark.createDataFrame([(9,)], "v int"), contract, place=place, on_violation="quarantine")  # type: ignore[type-var]
+    assert (bad.rows_published, bad.rows_quarantined) == (0, 1)
+    empty = read_published(spark, place)
+    assert (empty.count(), empty.schema.simpleString()) == (0, "struct<v:int>")
+
+
+@pytest.mark.parametrize("mode", ["fail", "quarantine", "warn"])
+def test_an_empty_table_is_published_with_its_columns(spark: SparkSession, place: TablePlace, mode: Any) -> None:
+    contract = build_contract(build_field("v", "int", rules.Required(), rules.Unique()))
+    publication = publish(spark.createDataFrame([], "v int"), contract, place=place, on_violation=mode)
+    assert (publication.rows_in, publication.rows_published) == (0, 0)
+    assert read_published(spark, place).schema.simpleString() == "struct<v:int>"
+
+
+def test_the_transformation_runs_exactly_once(spark: SparkSession, place: TablePlace, tmp_path: Path) -> None:
+    contract = build_contract(build_field("v", "bigint", rules.Maximum(limit=90)), rules=(rules.Unique(fields=("v",)),))
+    for mode, source in (("quarantine", "a"), ("warn", "b"), ("fail", "c")):
+        log = tmp_path / source
+
+        def count(batches: Any, log: Path = log) -> Any:
+            for batch in batches:
+                with log.open("a") as file:
+                    file.write("row\n" * batch.num_rows)
+                yield batch
+
+        counted = spark.range(100, numPartitions=4).withColumnRenamed("id", "v").mapInArrow(count, "v bigint")
+        if mode == "fail":
+            rejected(counted, contract, place)
+        else:
+            publish(counted, contract, place=place, on_violation=mode)  # type: ignore[arg-type]
+        assert log.read_text().count("row") == 100
+
+
+def test_a_grace_period_lets_violations_through_until_it_ends(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    lenient = contract.model_copy(update={"enforcement": Enforcement(mode="warn", until=date(2026, 4, 1))})
+    df = orders(spark, *MIXED)
+    during = publish(df, lenient, place=place, clock=lambda: datetime(2026, 3, 31, 23, 59, tzinfo=UTC))
+    assert (during.published, during.on_violation, during.verdict.passed) == (True, "warn", False)
+    rejected(df, lenient, place, clock=lambda: datetime(2026, 4, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("struct<>", "has no columns"),
+        ("a int, A int", "differ in case alone"),
+        ("a interval day to second", "is of type interval"),
+    ],
+)
+def test_what_parquet_cannot_hold_is_told_before_anything_is_written(
+    spark: SparkSession, place: TablePlace, columns: str, reason: str
+) -> None:
+    df = spark.range(1).select() if columns == "struct<>" else spark.createDataFrame([], columns)
+    names = () if columns == "struct<>" else tuple(dict.fromkeys(df.columns))
+    with pytest.raises(PublicationError, match=reason):
+        publish(df, build_contract(*(build_field(name) for name in names)), place=place)
+    assert not place.root.exists()
+
+
+def test_timestamps_are_written_in_microseconds_and_the_session_keeps_its_settings(
+    spark: SparkSession, place: TablePlace
+) -> None:
+    option = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(option)
+    spark.conf.set(option, "INT96")
+    try:
+        df = spark.sql("select timestamp'2024-01-01 00:00:00.000001' v")
+        publish(df, build_contract(build_field("v", "timestamp")), place=place)
+        assert spark.conf.get(option) == "INT96"
+    finally:
+        spark.conf.set(option, str(before))
+    [file] = place.link.glob("*.parquet")
+    assert pq.read_metadata(file).schema.column(0).physical_type == "INT64"
+
+
+def test_an_unknown_way_to_handle_violations(spark: SparkSession, contract: Contract, place: TablePlace) -> None:
+    with pytest.raises(PublicationError, match=r"on_violation is 'ignore'\. Use one of fail, quarantine, warn"):
+        publish(orders(spark), contract, place=place, on_violation="ignore")  # type: ignore[arg-type]
+
+
+def test_a_root_that_cannot_be_written_is_one_sentence(spark: SparkSession, contract: Contract, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PublicationError, match="the file system says Not a directory"):
+        publish(orders(spark, *GOOD), contract, place=TablePlace(tmp_path / "file", "t"))
+
+
+def test_a_reader_that_opened_the_table_before_a_swap_finishes(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    publish(orders(spark, *GOOD), contract, place=place)
+    before = read_published(spark, place)
+    publish(orders(spark, *((at, 1.0, "done") for at in range(100, 150))), contract, place=place)
+    assert ids(before) == list(range(10))
+    assert ids(read_published(spark, place)) == list(range(100, 150))
+
+
+# --- real processes, killed -------------------------------------------------------------------------------------------
+
+PUBLISHER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from databox_contracts import rules
+    from databox_contracts.spark import TablePlace, publish
+    from databox_contracts.spark.server import shared_session
+    from databox_contracts.testing import build_contract, build_field
+
+    server, root, number = sys.argv[1:]
+    spark = shared_session(Path(server))
+    contract = build_contract(
+        build_field("id", "bigint", rules.Maximum(limit=1900)),
+        build_field("number", "int"),
+        rules=(rules.PrimaryKey(fields=("id",)),),
+    )
+    df = spark.range(2000, numPartitions=2).selectExpr("id", f"{number} number")
+    df = df.union(df.where("id < 5"))
+    print("ready", flush=True)
+    publish(df, contract, place=TablePlace(Path(root), "t"), on_violation="quarantine", run_id=number)
+    print("done", flush=True)
+    """
+)
+PUBLISHED, HELD = 1896, 109
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("server")
+    yield directory
+    stop_server(directory)
+
+
+def start(server: Path, root: Path, number: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PUBLISHER, str(server), str(root), str(number)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> float:
+    """Seconds from ready to done."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    began = time.monotonic()
+    out, err = process.communicate(timeout=180)
+    assert out == "done\n", err
+    return time.monotonic() - began
+
+
+def check_whole(spark: SparkSession, place: TablePlace) -> int:
+    """The table holds exactly one publish, whole, and so does its quarantine; returns its number."""
+    rows = read_published(spark, place)
+    numbers = [row["number"] for row in rows.select("number").distinct().collect()]
+    assert len(numbers) == 1
+    assert rows.count() == PUBLISHED
+    return int(numbers[0])
+
+
+def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(
+    spark: SparkSession, server: Path, tmp_path: Path
+) -> None:
+    place = TablePlace(tmp_path / "root", "t")
+    finish(start(server, place.root, 0))
+    took = finish(start(server, place.root, 1))
+    current, dice, seen = check_whole(spark, place), random.Random(7), set()
+    for attempt in range(2, 22):
+        process = start(server, place.root, attempt)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(dice.uniform(0, took * 1.1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        found = check_whole(spark, place)
+        assert found in (current, attempt)
+        seen.add("new" if found == attempt else "old")
+        current = found
+    finish(start(server, place.root, 99))
+    assert check_whole(spark, place) == 99
+    assert "old" in seen
+    held = spark.read.parquet(str(place.quarantine)).groupBy("_run_id").count().collect()
+    assert {row["count"] for row in held} == {HELD}
+    assert "99" in {row["_run_id"] for row in held}
+    # A killed client's job may go on in the server and write where nobody looks; it never gets among the versions.
+    assert all((version / "_databox.json").exists() for version in place.versions.iterdir())
