@@ -1,0 +1,126 @@
+"""`verify`: hold real data against a contract, outside Dagster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from databox_contracts.errors import DataboxError
+from databox_contracts.results import Status, Verdict
+
+if TYPE_CHECKING:
+    from databox_contracts.model import Contract, Dataset, Server
+
+_MARKS = {Status.FAILED: "FAILED", Status.NOT_EVALUATED: "NOT EVALUATED", Status.SKIPPED: "skipped"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("contract", metavar="CONTRACT", help="the contract file")
+    parser.add_argument("--dataset", metavar="NAME", help="which of its datasets, where it has several")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", metavar="PATH", help="the table: a file or a directory")
+    where.add_argument("--server", metavar="NAME", help="take path and format from this server of the contract")
+    parser.add_argument(
+        "--data-format", metavar="FORMAT", help="parquet, orc or csv; guessed from the name if not given"
+    )
+    parser.add_argument(
+        "--option", metavar="KEY=VALUE", action="append", default=[], help="a reader option, repeatable"
+    )
+    parser.add_argument("--master", metavar="URL", default="local[*]", help="Spark master, or sc:// for Spark Connect")
+    parser.add_argument("--samples", metavar="N", type=_count, default=5, help="values shown for each failed rule")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 the contract holds, 1 it is violated, 2 it could not be verified."""
+    from databox_contracts.formats import load_contract
+
+    contract = load_contract(args.contract)
+    dataset = contract.dataset(args.dataset)
+    path, data_format = _place(args, contract, dataset)
+    verdict = _verify(args, contract, dataset, path, data_format)
+    print(verdict.to_json() if args.format == "json" else describe(verdict))
+    return 0 if verdict.passed else 1
+
+
+def describe(verdict: Verdict) -> str:
+    """The verdict as text: what does not hold first, then one line of numbers."""
+    lines = []
+    for result in verdict.results:
+        if result.status in _MARKS:
+            lines.append(f"{_MARKS[result.status]:<13} {result.severity:<8} {result.id}: {result.message}")
+            if result.samples:
+                lines.append(f"{'':<13} {'':<8} e.g. {', '.join(map(str, result.samples))}")
+    numbers = ", ".join(
+        f"{len(verdict.with_status(status))} {word}"
+        for status, word in (
+            (Status.PASSED, "passed"),
+            (Status.FAILED, "failed"),
+            (Status.NOT_EVALUATED, "not evaluated"),
+            (Status.SKIPPED, "skipped"),
+        )
+    )
+    outcome = "holds" if verdict.passed else "VIOLATED"
+    name = f"{verdict.contract} {verdict.version}, dataset {verdict.dataset}"
+    settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.settings.items())
+    lines.append(f"{name}: {outcome}. {verdict.row_count} rows; rules: {numbers}. Session: {settings}.")
+    return "\n".join(lines)
+
+
+def _place(args: argparse.Namespace, contract: Contract, dataset: Dataset) -> tuple[str, str | None]:
+    if args.data is not None:
+        return args.data, args.data_format
+    if args.server is None:
+        raise DataboxError("nothing to verify was named.", hint="Give --data PATH or --server NAME.")
+    server = _server(args.server, contract)
+    location = server.location
+    if location is None:
+        raise DataboxError(f"server {server.name!r} has neither a path nor a location.", hint="Give --data PATH.")
+    written = server.settings.get("format")
+    table = location.replace("{model}", dataset.table_name).replace("{schema}", dataset.table_name)
+    return table, args.data_format or (str(written) if written is not None else None)
+
+
+def _server(name: str, contract: Contract) -> Server:
+    for server in contract.servers:
+        if server.name == name:
+            return server
+    known = ", ".join(server.name for server in contract.servers) or "none"
+    raise DataboxError(f"contract {contract.title!r} has no server {name!r}.", hint=f"Its servers: {known}.")
+
+
+def _verify(
+    args: argparse.Namespace, contract: Contract, dataset: Dataset, path: str, data_format: str | None
+) -> Verdict:
+    from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
+    from databox_contracts.spark.quiet import command_session
+    from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
+    from databox_contracts.spark.verification import verify
+
+    options = dict(_option(text) for text in args.option)
+    if "://" not in path:
+        # Spark's process may have another working directory.
+        path = str(Path(path).absolute())
+    chosen = data_format or guess_format(path)
+    with command_session(args.master) as spark:
+        try:
+            df = read_table(spark, path, format=chosen, options=options)
+            return verify(df, contract, dataset.name, samples=args.samples, untyped=chosen in UNTYPED)
+        except SPARK_ERRORS as error:
+            raise unreadable(path, error) from error
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise DataboxError(f"--option {text!r} is not KEY=VALUE.", hint="For example --option nullValue=NA.")
+    return key, value
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number

@@ -1,0 +1,217 @@
+"""The reader of the Open Data Contract Standard, v3.0 to v3.2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from databox_contracts.formats.odcs_custom import DOCUMENT, CustomProperties, read_enforcement, read_modes
+from databox_contracts.formats.odcs_schema import read_dataset
+from databox_contracts.formats.odcs_standard import check_against_standard, server_entries
+from databox_contracts.formats.odcs_types import server_dialect
+from databox_contracts.formats.reading import Report, Section
+from databox_contracts.model import Contract, Dataset, Governance, Member, Server, Team
+
+_READ_VERSION: Final = re.compile(r"v3\.[0-2]\.\d+")
+_SEMANTIC: Final = re.compile(
+    r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+_SHORT: Final = re.compile(r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*))?")
+
+_DOCUMENTATION: Final = (
+    "authoritativeDefinitions",
+    "context",
+    "contractCreatedTs",
+    "dataProduct",
+    "price",
+    "roles",
+    "support",
+    "tenant",
+)
+
+_SERVER_ENTRIES: Final = ("server", "type", "environment", "description")
+
+_MISPLACED: Final = {
+    "schemas": "did you mean 'schema'?",
+    **dict.fromkeys(("quality", "properties", "columns"), "write it in a schema object"),
+    **dict.fromkeys(("owner", "piiClass", "pii", "enforcement", "schemaModes"), "write it under `customProperties`"),
+}
+
+
+def recognises(data: Mapping[str, Any]) -> bool:
+    """Whether a document claims to be of this standard, or can only be."""
+    if data.get("kind") == "DataContract" or str(data.get("apiVersion", "")).startswith(("v2", "v3", "3.")):
+        return True
+    return isinstance(data.get("schema"), list) and "dataContractSpecification" not in data
+
+
+def read(report: Report) -> Contract | None:
+    """The contract, with what is wrong in the report; None where it has no identity.
+
+    A contract with errors in the report lacks what the errors are about, and is for showing only.
+    """
+    section = Section(report, (), report.document.data)
+    if not _is_read_version(section):
+        return None
+    _check_kind(section)
+    contract_id = section.needed("id", "the contract")
+    version = _version(section)
+    custom = CustomProperties(section)
+    servers = _servers(section)
+    description, description_parts = _description(section)
+    datasets = _datasets(section, custom, server_dialect(server.type for server in servers))
+    team, team_parts = _team(section)
+    carried = section.carried(*_DOCUMENTATION, "apiVersion", "kind") | description_parts | team_parts
+    carried |= section.not_enforced("slaProperties", "slaDefaultElement")
+    contract = None
+    if contract_id is not None and version is not None:
+        contract = Contract(
+            id=contract_id,
+            name=section.text("name"),
+            version=version,
+            status=section.text("status") or "draft",
+            description=description,
+            domain=section.text("domain"),
+            tags=section.texts("tags"),
+            team=team,
+            owner=custom.text("owner"),
+            servers=servers,
+            datasets=datasets,
+            enforcement=read_enforcement(custom),
+            governance=Governance(pii_class=custom.text("piiClass")),
+            custom=custom.values | {DOCUMENT: carried},
+            dialect="odcs",
+            source=report.document.source,
+        )
+    else:
+        section.carried("name", "status", "domain", "tags")
+    section.close(_MISPLACED)
+    check_against_standard(report)
+    return contract
+
+
+def _is_read_version(section: Section) -> bool:
+    written = section.text("apiVersion")
+    if written is None:
+        section.warning("the contract has no 'apiVersion' and is read as v3.2.0", "write `apiVersion: v3.2.0`")
+    elif written.startswith("v2"):
+        section.error(f"the standard's version {written} is not read", "bring the document to v3", "apiVersion")
+        return False
+    elif not _READ_VERSION.fullmatch(written):
+        section.warning(
+            f"the standard's version {written!r} is not known and is read as v3.2.0",
+            "v3.0.0 to v3.2.x are",
+            "apiVersion",
+        )
+    return True
+
+
+def _check_kind(section: Section) -> None:
+    written = section.text("kind")
+    if written is None:
+        section.warning("the contract has no 'kind'", "write `kind: DataContract`")
+    elif written != "DataContract":
+        section.error(f"a document of the kind {written!r} is no contract", "write `kind: DataContract`", "kind")
+
+
+def _version(section: Section) -> str | None:
+    """The version as it was written: `3.10` is not 3.1."""
+    data = section.raw("version")
+    written = section.report.document.text(("version",))
+    if written is None or not written.strip():
+        return section.needed("version", "the contract")
+    if not isinstance(data, str):
+        section.warning(
+            f"other readers of YAML see the number {data} as the version", f'write `"{written}"`', "version"
+        )
+    elif _SHORT.fullmatch(written):
+        full = written + ".0" * (2 - written.count("."))
+        section.note(f"the version {written} means {full}", None, "version")
+    elif not _SEMANTIC.fullmatch(written):
+        section.warning(f"the version {written!r} is not a semantic version", "write 1.2.3", "version")
+    return written
+
+
+def _description(section: Section) -> tuple[str, dict[str, Any]]:
+    if isinstance(section.data.get("description"), str):
+        return section.text("description") or "", {}
+    parts = section.section("description")
+    if parts is None:
+        return "", {}
+    purpose, usage, limitations = (parts.text(key) for key in ("purpose", "usage", "limitations"))
+    parts.carried("authoritativeDefinitions", "customProperties")
+    parts.close()
+    texts = (purpose, usage and f"Usage: {usage}", limitations and f"Limitations: {limitations}")
+    return "\n\n".join(text.strip() for text in texts if text), {"description": parts.data}
+
+
+def _team(section: Section) -> tuple[Team, dict[str, Any]]:
+    """The team, as v3.1 has it or as the list of members of v3.0."""
+    data = section.raw("team")
+    if isinstance(data, list):
+        return Team(members=_members(section, "team")), {"team": data}
+    team = section.section("team")
+    if team is None:
+        return Team(), {}
+    team.carried("id", "tags", "customProperties", "authoritativeDefinitions")
+    found = Team(name=team.text("name"), description=team.text("description") or "", members=_members(team, "members"))
+    team.close()
+    return found, {"team": data}
+
+
+def _members(section: Section, key: str) -> tuple[Member, ...]:
+    found = []
+    for entry in section.sections(key):
+        username = entry.needed("username", "a member of the team")
+        entry.carried(
+            "id", "description", "dateIn", "replacedByUsername", "tags", "customProperties", "authoritativeDefinitions"
+        )
+        member = Member(
+            username=username or "", name=entry.text("name"), role=entry.text("role"), date_out=entry.text("dateOut")
+        )
+        entry.close()
+        if username is not None:
+            found.append(member)
+    return tuple(found)
+
+
+def _servers(section: Section) -> tuple[Server, ...]:
+    found: list[Server] = []
+    for entry in section.sections("servers"):
+        name, kind = entry.needed("server", "a server"), entry.needed("type", "a server")
+        environment, description = entry.text("environment"), entry.text("description")
+        # Which further entries there may be depends on the type. Unknown ones are kept: a reader may want them.
+        settings = {key: value for key, value in entry.data.items() if key not in _SERVER_ENTRIES}
+        entry.carried(*server_entries(kind or "custom"))
+        entry.close()
+        if name is None or kind is None:
+            continue
+        if any(server.name == name for server in found):
+            entry.error(f"the server {name!r} stands here again", "rename or remove one", "server")
+            continue
+        found.append(
+            Server(name=name, type=kind, environment=environment, description=description or "", settings=settings)
+        )
+    return tuple(found)
+
+
+def _datasets(section: Section, custom: CustomProperties, dialect: str | None) -> tuple[Dataset, ...]:
+    modes, pii = read_modes(custom), custom.flag("pii")
+    found: list[Dataset] = []
+    for entry in section.sections("schema"):
+        dataset = read_dataset(entry, dialect, modes, pii)
+        if dataset is None:
+            continue
+        if any(other.name == dataset.name for other in found):
+            entry.error(f"the dataset {dataset.name!r} stands here again", "rename or remove one", "name")
+        elif any(other.table_name == dataset.table_name for other in found):
+            entry.warning(
+                f"the table {dataset.table_name!r} belongs to another dataset too", "correct one", "physicalName"
+            )
+        found.append(dataset)
+    if not found and not any(place[:1] == ("schema",) for place in section.report.places):
+        section.warning(
+            "the contract declares no dataset, so it promises nothing", "list them under `schema`", "schema"
+        )
+    return tuple(found)

@@ -1,0 +1,200 @@
+"""`logicalType` and `physicalType`, one type: what each constrains, and where they contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from databox_contracts.datatypes import DataType, Family, parse_type
+from databox_contracts.errors import UnknownTypeError
+from databox_contracts.formats.reading import Section, nearest
+
+# What a logical type alone constrains: the family. Spark has no type of its own for vectors.
+LOGICAL_TYPES: Final[dict[str, DataType | None]] = {
+    "string": DataType(Family.STRING),
+    "date": DataType(Family.DATE),
+    "timestamp": DataType(Family.TIMESTAMP),
+    "time": DataType(Family.TIME),
+    "number": DataType(Family.NUMBER),
+    "integer": DataType(Family.INTEGER),
+    "object": DataType(Family.OBJECT),
+    "array": DataType(Family.ARRAY),
+    "boolean": DataType(Family.BOOLEAN),
+    "map": DataType(Family.MAP),
+    "vector": None,
+}
+
+# How a logical type may be stored without a contradiction. The standard has no logical type for bytes.
+_STORED_AS: Final[dict[str, tuple[Family, ...]]] = {
+    "string": (Family.STRING, Family.BINARY),
+    "date": (Family.DATE,),
+    "timestamp": (Family.TIMESTAMP,),
+    "time": (Family.TIME,),
+    "number": (Family.NUMBER, Family.DECIMAL, Family.INTEGER),
+    "integer": (Family.INTEGER, Family.DECIMAL),
+    "object": (Family.OBJECT, Family.VARIANT, Family.MAP),
+    "array": (Family.ARRAY, Family.VARIANT),
+    "boolean": (Family.BOOLEAN,),
+    "map": (Family.MAP, Family.OBJECT, Family.VARIANT),
+    "vector": (Family.ARRAY, Family.BINARY),
+}
+
+_LOGICAL_OF: Final[dict[Family, str]] = {
+    Family.STRING: "string",
+    Family.DATE: "date",
+    Family.TIMESTAMP: "timestamp",
+    Family.TIME: "time",
+    Family.NUMBER: "number",
+    Family.DECIMAL: "number",
+    Family.INTEGER: "integer",
+    Family.OBJECT: "object",
+    Family.ARRAY: "array",
+    Family.BOOLEAN: "boolean",
+    Family.MAP: "map",
+}
+
+# The SQL of a server, by its type; sqlglot's names. What is not listed is read as Spark's.
+_DIALECTS: Final[dict[str, str]] = {
+    "athena": "athena",
+    "bigquery": "bigquery",
+    "clickhouse": "clickhouse",
+    "cloudsql": "postgres",
+    "databricks": "databricks",
+    "dremio": "dremio",
+    "duckdb": "duckdb",
+    "exasol": "exasol",
+    "glue": "athena",
+    "hive": "hive",
+    "impala": "hive",
+    "mysql": "mysql",
+    "oracle": "oracle",
+    "postgres": "postgres",
+    "postgresql": "postgres",
+    "presto": "presto",
+    "redshift": "redshift",
+    "snowflake": "snowflake",
+    "sqlserver": "tsql",
+    "synapse": "tsql",
+    "teradata": "teradata",
+    "trino": "trino",
+}
+
+# The standard's way to say a width without a physical type. Spark has no unsigned and no 128-bit integers.
+_WIDTHS: Final[dict[str, DataType | None]] = {
+    **{f"i{bits}": DataType(Family.INTEGER, bits=bits) for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": DataType(Family.NUMBER, bits=bits) for bits in (32, 64)},
+    **dict.fromkeys(("i128", "u8", "u16", "u32", "u64", "u128")),
+}
+
+
+_MOST_DIGITS: Final = 38
+
+
+def server_dialect(server_types: Iterable[str]) -> str | None:
+    """The SQL dialect of the physical types, where all servers are of one kind; None is Spark's."""
+    kinds = {_DIALECTS.get(kind) for kind in server_types}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def read_logical_type(section: Section) -> str | None:
+    """The name of the logical type, one of `LOGICAL_TYPES`; another is an error."""
+    name = section.text("logicalType")
+    if name is None or name in LOGICAL_TYPES:
+        return name
+    near = nearest(name, LOGICAL_TYPES)
+    hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(LOGICAL_TYPES)}; SQL types go to physicalType"
+    section.error(f"unknown logicalType {name!r}", hint, "logicalType")
+    return None
+
+
+def read_type(section: Section, logical: str | None, dialect: str | None) -> DataType | None:
+    """The type that the table's column must have, or None where the document says none that can be checked.
+
+    The physical type decides where it is given; a logical type that contradicts it is a warning.
+    """
+    spelling = section.text("physicalType")
+    declared = LOGICAL_TYPES[logical] if logical is not None else None
+    if spelling is None or not spelling.strip():
+        return declared
+    physical = _parsed(section, spelling, dialect)
+    if physical is None:
+        return declared
+    if logical is not None and not _agree(logical, physical):
+        section.warning(
+            f"logicalType {logical!r} contradicts physicalType {spelling!r}; {physical} is what is checked",
+            "make them agree",
+            "physicalType",
+        )
+    return physical
+
+
+def _parsed(section: Section, spelling: str, dialect: str | None) -> DataType | None:
+    try:
+        parsed = parse_type(spelling, dialect)
+    except UnknownTypeError as error:
+        section.error(f"unknown physicalType {spelling[:60]!r}", error.hint, "physicalType")
+        return None
+    if parsed.precision is not None and (parsed.scale or 0) > parsed.precision:
+        section.error(f"{parsed} has more fraction digits than digits", "correct it", "physicalType")
+    elif parsed.precision is not None and parsed.precision > _MOST_DIGITS:
+        section.warning(
+            f"no Spark table can have the type {parsed}",
+            f"its decimals have at most {_MOST_DIGITS} digits",
+            "physicalType",
+        )
+    return parsed
+
+
+def _agree(logical: str, physical: DataType) -> bool:
+    if logical == "integer" and physical.family is Family.DECIMAL:
+        return not physical.scale
+    return physical.family in _STORED_AS[logical]
+
+
+def logical_name(logical: str | None, type_: DataType | None) -> str | None:
+    """Which logical type's options and values apply; of the physical type where no logical one is given."""
+    if logical is not None or type_ is None:
+        return logical
+    return _LOGICAL_OF.get(type_.family)
+
+
+def with_number_format(section: Section, logical: str, type_: DataType | None) -> tuple[DataType | None, str | None]:
+    """The type with the width that the option `format` (i32, f64, ...) says, and why not where it cannot be checked."""
+    written = section.text("format")
+    if written is None:
+        return type_, None
+    if written not in _WIDTHS or (written[0] == "f") != (logical == "number"):
+        allowed = [name for name in _WIDTHS if (name[0] == "f") == (logical == "number")]
+        section.error(f"{written!r} is not a format of {logical}s", f"use one of {', '.join(allowed)}", "format")
+        return type_, None
+    width = _WIDTHS[written]
+    if type_ == LOGICAL_TYPES[logical] and width is not None:
+        return width, None
+    if width is None:
+        return type_, f"the format {written} has no type in Spark; write its bounds as minimum and maximum"
+    if type_ is not None and type_ != width:
+        section.warning(
+            f"the format {written} and the physicalType contradict each other; {type_} is what is checked",
+            "make them agree",
+            "format",
+        )
+    return type_, None
+
+
+def with_time_zone(section: Section, type_: DataType | None) -> tuple[DataType | None, str | None]:
+    """The type with the zone that the option `timezone` says, and why not where it cannot be checked."""
+    zoned = section.flag("timezone")
+    if zoned is None or type_ is None:
+        return type_, None
+    if type_.family is not Family.TIMESTAMP:
+        return type_, "only a timestamp can be checked for a time zone" if zoned else None
+    if type_.zone is None:
+        return replace(type_, zone=zoned), None
+    if type_.zone is not zoned:
+        section.warning(
+            f"timezone and physicalType contradict each other; {type_} is what is checked",
+            "make them agree",
+            "timezone",
+        )
+    return type_, None

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from databox_contracts.cli import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = Path(__file__).resolve().parents[2]
+WEATHER = PROJECT / "examples" / "nyc_weather" / "weather.csv.gz"
+HOURLY = PROJECT / "contracts" / "weather" / "hourly.yaml"
+AIRLINES = PROJECT / "contracts" / "aviation" / "airlines.yaml"
+
+
+@pytest.fixture(autouse=True)
+def one_session(spark: SparkSession) -> SparkSession:
+    """The command takes the session that runs, so that not every test starts a Java process."""
+    return spark
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
+    code = main(["verify", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_clock_change_is_found_in_the_weather(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, HOURLY, "--data", WEATHER, "--option", "nullValue=NA", "--format", "json")
+    assert (code, err) == (1, "")
+    verdict = json.loads(out)
+    assert list(verdict) == ["contract", "version", "dataset", "passed", "row_count", "results"]
+    assert verdict["passed"] is False
+    assert verdict["row_count"] == 26115
+    [key] = [result for result in verdict["results"] if result["rule"] == "primary_key"]
+    assert key["failed_count"] == 3
+    assert key["samples"] == [
+        {"origin": origin, "year": 2013, "month": 11, "day": 3, "hour": 1} for origin in ("EWR", "JFK", "LGA")
+    ]
+
+
+def test_clean_data_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, AIRLINES, "--data", WEATHER.with_name("airlines.csv.gz"))
+    assert (code, err) == (0, "")
+    assert out == (
+        "urn:databox:aviation:airlines 1.0.0, dataset airlines: holds. 16 rows; rules: 12 passed, 0 failed,"
+        " 0 not evaluated, 0 skipped. Session: time zone UTC, ansi true, case sensitive false.\n"
+    )
+
+
+def test_the_server_of_the_contract_says_where_the_data_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PROJECT)
+    code, out, _ = run(capsys, HOURLY, "--server", "source", "--option", "nullValue=NA")
+    assert code == 1
+    assert "hourly.wind_speed.maximum: 1 of 26115 rows (0.00383 %) are above 200" in out
+    assert "e.g. 1048.36058" in out
+
+
+COULD_NOT_RUN: list[tuple[list[str], str]] = [
+    (["gone.yaml", "--data", "x"], "gone.yaml"),
+    (["broken.yaml", "--data", "x"], "broken.yaml:2:1: not valid YAML"),
+    ([str(AIRLINES)], "nothing to verify was named"),
+    ([str(AIRLINES), "--data", "gone.parquet"], "gone.parquet': there is nothing. Check the path"),
+    ([str(AIRLINES), "--data", "junk.parquet"], "damaged or of another format"),
+    ([str(AIRLINES), "--data", "short.csv"], "a row has too many or too few values"),
+    ([str(AIRLINES), "--data", "short.csv", "--data-format", "tea"], "unknown format 'tea'. Use one of"),
+    ([str(AIRLINES), "--data", "x", "--dataset", "nope"], "has no dataset 'nope'"),
+    ([str(AIRLINES), "--data", "x", "--option", "header"], "--option 'header' is not KEY=VALUE"),
+    ([str(AIRLINES), "--server", "nope"], "has no server 'nope'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), COULD_NOT_RUN)
+def test_what_could_not_run_exits_with_2_and_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.yaml").write_text("a: [1\n")
+    Path("junk.parquet").write_bytes(b"junk")
+    Path("short.csv").write_text("carrier,name\nXX\n")
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_in_a_terminal_only_the_verdict_is_printed(tmp_path: Path) -> None:
+    data = tmp_path / "airlines.csv"
+    data.write_bytes(gzip.decompress(WEATHER.with_name("airlines.csv.gz").read_bytes()).replace(b"AA,", b"aa,"))
+    command = [sys.executable, "-m", "databox_contracts", "verify", str(AIRLINES), "--data", str(data)]
+    answer = subprocess.run([*command, "--master", "local[2]"], capture_output=True, text=True, timeout=180)
+    assert (answer.returncode, answer.stderr) == (1, "")
+    said = "airlines.carrier.pattern: 1 of 16 rows (6.25 %) do not match ^[0-9A-Z]{2}$"
+    assert answer.stdout.splitlines()[0] == f"FAILED        error    {said}"
