@@ -1,0 +1,229 @@
+"""A verdict as Dagster shows it: check results, the metadata of a materialization, the failure of a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import dagster as dg
+
+from databox_contracts.dagster.specs import CheckGroup
+from databox_contracts.dagster.wording import contract_text
+from databox_contracts.model import Contract
+from databox_contracts.results import CheckResult, Status, Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from databox_contracts.spark import Publication
+
+MOST_NAMED: Final = 10
+"""A failure names so many violated rules; its checks show all."""
+
+_RULES_TABLE: Final = dg.TableSchema(
+    columns=[
+        dg.TableColumn("rule", "string", description="Its id in the contract."),
+        dg.TableColumn("field", "string"),
+        dg.TableColumn("status", "string"),
+        dg.TableColumn("severity", "string"),
+        dg.TableColumn("failed_rows", "int"),
+        dg.TableColumn("failed_percent", "float", description="Of all rows."),
+        dg.TableColumn("observed", "string"),
+        dg.TableColumn("promised", "string"),
+        dg.TableColumn("message", "string"),
+        dg.TableColumn("samples", "string", description="Up to five values; none of a field that must not be shown."),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A verdict on a table with what became of the table.
+
+    `publication` is None where a published table was only read; `readable_version` is then the one that was read, None
+    for a table that is not ours. `lenient` says that violations do not stop anything: they were let through or held.
+    """
+
+    contract: Contract
+    verdict: Verdict
+    seconds: float
+    publication: Publication | None = None
+    readable_version: str | None = None
+    lenient: bool = False
+
+    def results(self, key: dg.AssetKey, groups: Iterable[CheckGroup]) -> list[dg.AssetCheckResult]:
+        """One per group, which passes when each of its rules was evaluated and holds, or is not ours to run."""
+        by_id = {result.id: result for result in self.verdict.results}
+        return [self._result(key, group.name, [by_id[check.id] for check in group.checks]) for group in groups]
+
+    def stops(self, groups: Iterable[CheckGroup]) -> bool:
+        """Whether a rule of these groups is violated, or could not be evaluated, and nothing lets it through."""
+        ids = {check.id for group in groups for check in group.checks}
+        return not self.lenient and any(result.stops for result in self.verdict.results if result.id in ids)
+
+    def metadata(self) -> dict[str, Any]:
+        """Contract, counts of rules and rows, and which version readers see."""
+        return {
+            "contract_id": self.contract.id,
+            "contract_version": self.contract.version,
+            "contract_owner": self.contract.owning_team or "none declared",
+            **_rule_counts(self.verdict.results),
+            **self._fate(),
+            "duration_seconds": round(self.seconds, 3),
+        }
+
+    def materialization(self, key: dg.AssetKey) -> dg.MaterializeResult[Any]:
+        """The materialization of a published table; it says so where violations were let through or rows held."""
+        publication = self.publication
+        assert publication is not None
+        return dg.MaterializeResult(
+            asset_key=key,
+            metadata={
+                "dagster/row_count": publication.rows_published,
+                "path": dg.MetadataValue.path(str(publication.place.link)),
+                "contract_holds": self.verdict.passed,
+                **self.metadata(),
+            },
+        )
+
+    def failure(self, key: dg.AssetKey) -> dg.Failure:
+        """The failure of the step, in plain words. It is not retried: the same data breaks the same promise."""
+        return dg.Failure(
+            description=self._what_happened(key),
+            metadata={**self.metadata(), "rules": _rules_table(self.verdict, self.verdict.results)},
+            allow_retries=False,
+        )
+
+    def _result(self, key: dg.AssetKey, name: str, results: Sequence[CheckResult]) -> dg.AssetCheckResult:
+        holds = all(result.status in (Status.PASSED, Status.SKIPPED) for result in results)
+        # Nothing of a group may have been evaluated; that is no pass.
+        passed = holds and any(result.passed for result in results)
+        stops = not self.lenient and any(result.stops for result in results)
+        broken = [result for result in results if result.status in (Status.FAILED, Status.NOT_EVALUATED)]
+        return dg.AssetCheckResult(
+            asset_key=key,
+            check_name=name,
+            passed=passed,
+            severity=dg.AssetCheckSeverity.ERROR if stops or passed else dg.AssetCheckSeverity.WARN,
+            description="; ".join(_sentence(result) for result in broken[:MOST_NAMED]) or _all_well(results, passed),
+            metadata={
+                **self.metadata(),
+                **_rule_counts(results),
+                "rules": _rules_table(self.verdict, results),
+            },
+        )
+
+    def _fate(self) -> dict[str, Any]:
+        publication = self.publication
+        if publication is None:
+            return {"rows_in": self.verdict.row_count, **_readable(self.readable_version)}
+        facts: dict[str, Any] = {
+            "published": publication.published,
+            "on_violation": publication.on_violation,
+            "rows_in": publication.rows_in,
+            "rows_published": publication.rows_published,
+            "rows_quarantined": publication.rows_quarantined,
+            "rows_rejected": publication.rows_rejected,
+            "rows_discarded": publication.rows_discarded,
+            **_readable(publication.version),
+        }
+        if publication.quarantine is not None:
+            facts["quarantine"] = dg.MetadataValue.path(str(publication.quarantine))
+        return facts
+
+    def _what_happened(self, key: dg.AssetKey) -> str:
+        stopping = [result for result in self.verdict.results if result.stops]
+        broken = f"{len(stopping)} of {len(self.verdict.results)} rules of contract {contract_text(self.contract)}"
+        if self.publication is None:
+            first = f"The published table {key.to_user_string()} breaks {broken}:"
+            last = "It is still readable."
+        else:
+            version, rows = self.publication.version, self.publication.rows_in
+            first = f"{key.to_user_string()} was not published, its {_rows_break(rows)} {broken}:"
+            last = f"Version {version} stays readable." if version else "No version has been published yet."
+        named = [f"- {_sentence(result)}" for result in stopping[:MOST_NAMED]]
+        more = [f"- and {len(stopping) - MOST_NAMED} more"] if len(stopping) > MOST_NAMED else []
+        return "\n".join([first, *named, *more, last])
+
+
+def evaluate_table(
+    df: DataFrame,
+    contract: Contract,
+    dataset: str,
+    *,
+    samples: int,
+    lenient: bool,
+    readable_version: str | None = None,
+    untyped: bool = False,
+) -> Evaluation:
+    """Verify a table that nothing is to be done with. Errors of Spark pass through."""
+    from databox_contracts.spark import verify
+
+    started = time.monotonic()
+    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped)
+    return Evaluation(contract, verdict, time.monotonic() - started, readable_version=readable_version, lenient=lenient)
+
+
+def only_warns(contract: Contract, on_violation: str) -> bool:
+    """Whether a violation found in a table already published is a warning: by request, or in the grace period."""
+    return on_violation == "warn" or contract.enforcement.only_warns(datetime.now(UTC).date())
+
+
+def _readable(version: str | None) -> dict[str, Any]:
+    return {"readable_version": version} if version is not None else {}
+
+
+def _rule_counts(results: Sequence[CheckResult]) -> dict[str, int]:
+    return {f"rules_{status}": sum(result.status is status for result in results) for status in Status}
+
+
+def _rows_break(count: int) -> str:
+    return "1 row breaks" if count == 1 else f"{count} rows break"
+
+
+def _sentence(result: CheckResult) -> str:
+    return f"{result.id}: {result.message or result.status}"
+
+
+def _all_well(results: Sequence[CheckResult], passed: bool) -> str:
+    if not passed:
+        return "none of these rules is evaluated here"
+    held = sum(result.passed for result in results)
+    skipped = len(results) - held
+    return f"{held} rule{'s hold' if held != 1 else ' holds'}" + (f", {skipped} not enforced" if skipped else "")
+
+
+def _rules_table(verdict: Verdict, results: Sequence[CheckResult]) -> dg.TableMetadataValue:
+    # What needs attention comes first; within that, the order of declaration.
+    ordered = sorted(results, key=lambda result: (not result.stops, result.status is Status.PASSED))
+    return dg.MetadataValue.table(
+        records=[dg.TableRecord(_record(result, verdict.row_count)) for result in ordered], schema=_RULES_TABLE
+    )
+
+
+def _record(result: CheckResult, rows: int) -> dict[str, str | int | float | bool | None]:
+    failed = result.failed_count
+    return {
+        "rule": result.id,
+        "field": result.field,
+        "status": str(result.status),
+        "severity": str(result.severity),
+        "failed_rows": failed,
+        "failed_percent": round(100 * failed / rows, 4) if failed is not None and rows else None,
+        "observed": _text(result.observed),
+        "promised": _text(result.threshold),
+        "message": result.message,
+        "samples": "; ".join(_value(sample) for sample in result.samples),
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else value if isinstance(value, str) else _value(value)
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
