@@ -1,0 +1,14 @@
+"""Every benchmark, one after the other: `make bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = ("one_jvm.py",)
+
+if __name__ == "__main__":
+    for name in BENCHMARKS:
+        print(f"== {name}", flush=True)
+        subprocess.run([sys.executable, str(Path(__file__).with_name(name))], check=True)

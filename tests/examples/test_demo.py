@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from databox_contracts.spark.server import stop_server
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def test_the_demo_stops_what_is_bad_and_publishes_it_once_it_is_put_right(tmp_path: Path) -> None:
+    environment = {**os.environ, "DATABOX_HOME": str(tmp_path)}
+    try:
+        answer = subprocess.run(
+            [sys.executable, str(PROJECT / "examples" / "run_demo.py")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    finally:
+        stop_server(tmp_path / "spark")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    first, second = answer.stdout.split("\nRun 2:")
+    for line in (
+        "aviation/airlines  PUBLISHED  (contract urn:databox:aviation:airlines 1.0.0; 12 rules passed, 0 failed)",
+        "                   16 rows in = 16 published + 0 quarantined + 0 rejected",
+        "                   1458 rows in = 1455 published + 3 quarantined + 0 rejected",
+        "weather/hourly     REJECTED  (contract urn:databox:weather:hourly 1.0.0; 69 rules passed, 2 failed)",
+        "                   26115 rows in = 0 published + 0 quarantined + 26115 rejected",
+        "weather/daily      NOT RUN, since something it reads was not published",
+    ):
+        assert line in first.splitlines()
+    for line in (
+        "weather/hourly     PUBLISHED  (contract urn:databox:weather:hourly 2.0.0; 71 rules passed, 0 failed)",
+        "                   26115 rows in = 26115 published + 0 quarantined + 0 rejected",
+        "weather/daily      PUBLISHED  (contract urn:databox:weather:daily 1.0.0; 25 rules passed, 0 failed)",
+    ):
+        assert line in second.splitlines()
