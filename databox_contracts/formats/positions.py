@@ -25,8 +25,6 @@ DataPath: TypeAlias = tuple[str | int, ...]
 
 _Entries: TypeAlias = dict[str, tuple[yaml.Node, yaml.Node]]
 
-_START: Final = yaml.Mark("", 0, 0, 0, None, 0)
-
 _LOADER: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SCALARS: Final = yaml.constructor.SafeConstructor()
 _TAG: Final = "tag:yaml.org,2002:"
@@ -35,6 +33,9 @@ _MAPPING: Final = f"{_TAG}map"
 _MERGE: Final = f"{_TAG}merge"
 _STRING: Final = f"{_TAG}str"
 _NULL: Final = f"{_TAG}null"
+
+_START: Final = yaml.Mark("", 0, 0, 0, None, 0)
+_NOTHING: Final = yaml.ScalarNode(_NULL, "", _START, _START)
 
 # A date stays the text it was written as; whoever expects a date reads it from there.
 _SCALAR_VALUES: Final[dict[str, Callable[[yaml.ScalarNode], Any]]] = {
@@ -86,29 +87,27 @@ class Document:
         return isinstance(node, yaml.ScalarNode) and bool(node.style)
 
     def _exact(self, path: DataPath) -> yaml.Node | None:
-        found = list(self._walk(path))
-        return found[-1][1] if len(found) == len(path) + 1 else None
+        depth, _, value = self._follow(path)
+        return value if depth == len(path) else None
 
     def _nearest(self, path: DataPath) -> tuple[yaml.Node, yaml.Node]:
-        *_, last = self._walk(path)
-        return last
+        _, key, value = self._follow(path)
+        return key, value
 
-    def _walk(self, path: DataPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-        """Key and value node of every step that exists; a list item stands for both."""
-        node = self._root or yaml.ScalarNode(_NULL, "", _START, _START)
-        yield node, node
-        for step in path:
-            if isinstance(node, yaml.MappingNode) and isinstance(step, str):
-                pair = self._entries[id(node)].get(step)
+    def _follow(self, path: DataPath) -> tuple[int, yaml.Node, yaml.Node]:
+        """How many steps of the path exist, and the last one's key and value; a list item stands for both."""
+        key = value = self._root or _NOTHING
+        for depth, step in enumerate(path):
+            if isinstance(step, str):
+                pair = self._entries.get(id(value), {}).get(step)
                 if pair is None:
-                    return
-                node = pair[1]
-                yield pair
-            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and 0 <= step < len(node.value):
-                node = node.value[step]
-                yield node, node
+                    return depth, key, value
+                key, value = pair
+            elif isinstance(value, yaml.SequenceNode) and 0 <= step < len(value.value):
+                key = value = value.value[step]
             else:
-                return
+                return depth, key, value
+        return len(path), key, value
 
     def _value(self, node: yaml.Node) -> Any:
         if isinstance(node, yaml.ScalarNode):
