@@ -65,9 +65,7 @@ def main() -> int:
     prepare()
     print("Run 1: the contracts and the data as they are.\n")
     first = run_and_report()
-    print(
-        "\nRun 2: the key of weather/hourly is put right (contract 2.0.0), one impossible wind is taken out of the data.\n"
-    )
+    print("\nRun 2: with the key put right (weather/hourly 2.0.0) and one impossible wind taken out of the data.\n")
     correct()
     second = run_and_report()
     print(f"\nTables:            {HOME / 'tables'}")

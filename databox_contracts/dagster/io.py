@@ -150,9 +150,9 @@ def session_of(resource: Any) -> "SparkSession":
 
 def require_dataframe(obj: object, name: str) -> "DataFrame":
     """The object, if it is a Spark DataFrame, of a classic session or over Connect."""
-    from pyspark.sql import DataFrame
+    from databox_contracts.spark import is_dataframe
 
-    if isinstance(obj, DataFrame):
+    if is_dataframe(obj):
         return obj
     got = "nothing" if obj is None else f"{type(obj).__module__}.{type(obj).__qualname__}"
     raise DataboxError(

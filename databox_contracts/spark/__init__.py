@@ -1,7 +1,21 @@
 """Verification and publication of Spark tables; the only room that imports pyspark."""
 
 from databox_contracts.spark.publication import Publication, publish
+from databox_contracts.spark.reading import is_dataframe, read_table
+from databox_contracts.spark.server import server_status, shared_session, stop_server
 from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import enforce, verify
 
-__all__ = ["Publication", "TablePlace", "enforce", "publish", "read_published", "verify"]
+__all__ = [
+    "Publication",
+    "TablePlace",
+    "enforce",
+    "is_dataframe",
+    "publish",
+    "read_published",
+    "read_table",
+    "server_status",
+    "shared_session",
+    "stop_server",
+    "verify",
+]

@@ -19,7 +19,7 @@ from databox_contracts.rules import Severity
 from databox_contracts.spark.keys import comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
-from databox_contracts.spark.verification import Verification
+from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
@@ -46,20 +46,21 @@ class Candidate:
         """The rows that break a row rule."""
         return self.root / f"{self.flag}=true"
 
+    def read(self, *paths: Path) -> DataFrame:
+        """Rows of some of its files or directories."""
+        return self.spark.read.schema(self.schema).parquet(*map(str, paths))
+
     def all_rows(self) -> DataFrame:
         """Kept and held together."""
-        existing = [self.kept, *([self.flagged] if self.flagged.is_dir() else [])]
-        return self.spark.read.schema(self.schema).parquet(*map(str, existing))
+        return self.read(self.kept, *([self.flagged] if self.flagged.is_dir() else []))
 
     def kept_rows(self) -> DataFrame:
         """What would be published."""
-        return self.spark.read.schema(self.schema).parquet(str(self.kept))
+        return self.read(self.kept)
 
     def flagged_rows(self) -> DataFrame | None:
         """What broke a row rule, None if nothing did."""
-        if not self.flagged.is_dir():
-            return None
-        return self.spark.read.schema(self.schema).parquet(str(self.flagged))
+        return self.read(self.flagged) if self.flagged.is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +90,15 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged) -> Candidate:
 def hold_back(candidate: Candidate, plan: Plan, staged: Staged, *, run_id: str, at: datetime) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
-    The rows of a repeated key are looked for among those that are left, and all of them are held; only the files that
-    hold one are written again.
+    All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
     """
     stamp = _Stamp(plan, run_id, at)
+    repeated = _repeated_keys(candidate, plan, staged)
     flagged = candidate.flagged_rows()
     if flagged is not None:
-        verification = Verification(flagged, plan)
-        broken = [
-            F.when(counted.violating(verification.view), F.lit(counted.check.id)) for counted in verification.held_by()
-        ]
-        reasons = F.filter(F.array(*broken), lambda reason: reason.isNotNull())
-        stamp.write(verification.view.withColumn("reasons", reasons), flagged.columns, staged.held)
-    _hold_repeated_keys(candidate, plan, staged, stamp)
+        stamp.write(_with_reasons(flagged, plan, repeated), flagged.columns, staged.held)
+    if repeated:
+        _hold_kept_rows(candidate, plan, staged, stamp, repeated)
     return Held(_rows_in(staged.held))
 
 
@@ -124,9 +121,17 @@ class _Stamp:
         write_parquet(held, path)
 
 
-def _hold_repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, stamp: _Stamp) -> None:
-    everything = Verification(candidate.kept_rows(), plan)
-    repeated: list[tuple[Check, Path]] = []
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """The keys that more than one row has, written down: they are asked for more than once."""
+
+    check: Check
+    path: Path
+
+
+def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Repeated]:
+    everything = Verification(candidate.all_rows(), plan)
+    found: list[_Repeated] = []
     for check in plan.keys:
         if check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
             continue
@@ -135,26 +140,28 @@ def _hold_repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, stamp:
         except NotEvaluableError:
             # Its result says so already, and fails the publish.
             continue
-        # Written down, since it is asked twice: which files are affected, and which of their rows.
-        path = staged.directory / f"keys_{len(repeated)}"
+        path = staged.directory / f"keys_{len(found)}"
         write_parquet(repeated_keys(keyed), path)
         if _rows_in(path):
-            repeated.append((check, path))
-    if not repeated:
-        return
+            found.append(_Repeated(check, path))
+    return found
+
+
+def _hold_kept_rows(
+    candidate: Candidate, plan: Plan, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]
+) -> None:
+    """Hold the rows of repeated keys that broke no rule of their own, and write the rest of their files again."""
     kept = candidate.kept_rows()
-    file = f"file_{secrets.token_hex(4)}"
-    marked = _mark(kept.select("*", F.col("_metadata.file_name").alias(file)), plan, repeated)
-    at_file = f"c{len(kept.columns)}"
-    names = [
-        row[0] for row in marked.where(F.size("reasons") > 0).select(at_file).distinct().orderBy(at_file).collect()
-    ]
-    files = [candidate.kept / name for name in names]
-    affected = _mark(candidate.spark.read.schema(candidate.schema).parquet(*map(str, files)), plan, repeated)
-    stamp.write(affected.where(F.size("reasons") > 0), kept.columns, staged.held)
+    located = kept.select("*", F.col("_metadata.file_name").alias(f"file_{secrets.token_hex(4)}"))
+    at_file = positional(len(kept.columns))
+    affected = _with_reasons(located, plan, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
+    files = [candidate.kept / row[0] for row in affected.orderBy(at_file).collect()]
+    if not files:
+        return
+    marked = _with_reasons(candidate.read(*files), plan, repeated)
+    stamp.write(marked.where(F.size("reasons") > 0), kept.columns, staged.held)
     rest = staged.directory / "rest"
-    staying = affected.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns)
-    write_parquet(staying, rest)
+    write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns), rest)
     for old in files:
         old.unlink()
         old.with_name(f".{old.name}.crc").unlink(missing_ok=True)
@@ -162,23 +169,25 @@ def _hold_repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, stamp:
         os.rename(new, candidate.kept / new.name)
 
 
-def _mark(rows: DataFrame, plan: Plan, repeated: Sequence[tuple[Check, Path]]) -> DataFrame:
-    """The rows under positional names, and as `reasons` the ids of the key rules whose repeated keys they have."""
+def _with_reasons(rows: DataFrame, plan: Plan, repeated: Sequence[_Repeated]) -> DataFrame:
+    """The rows under positional names, and as `reasons` the ids of all error rules that each breaks, as declared."""
     verification = Verification(rows, plan)
-    marked, reasons = verification.view, []
-    width = len(marked.columns)
-    for at, (check, _) in enumerate(repeated):
-        parts = comparable(verification.view, verification.key_columns(check))
-        marked = marked.withColumns({f"key_{at}_{n}": part for n, part in enumerate(parts)})
-    for at, (check, path) in enumerate(repeated):
-        keys = rows.sparkSession.read.parquet(str(path)).drop("rows")
-        renamed = keys.toDF(*(f"key_{at}_{n}" for n in range(len(keys.columns)))).withColumn(
-            f"is_{at}", F.lit(check.id)
-        )
-        marked = marked.join(renamed, [f"key_{at}_{n}" for n in range(len(keys.columns))], "left")
-        reasons.append(F.col(f"is_{at}"))
-    own = [F.col(f"c{n}") for n in range(width)]
-    return marked.select(*own, F.filter(F.array(*reasons), lambda reason: reason.isNotNull()).alias("reasons"))
+    width = len(verification.view.columns)
+    marks = {c.check.id: F.when(c.violating(verification.view), c.check.id) for c in verification.held_by()}
+    columns = {f"reason_{id_}": mark for id_, mark in marks.items()}
+    for at, one in enumerate(repeated):
+        parts = comparable(verification.view, verification.key_columns(one.check))
+        columns |= {f"key_{at}_{n}": part for n, part in enumerate(parts)}
+    marked = verification.view.withColumns(columns) if columns else verification.view
+    for at, one in enumerate(repeated):
+        keys = rows.sparkSession.read.parquet(str(one.path)).drop("rows")
+        names = [f"key_{at}_{n}" for n in range(len(keys.columns))]
+        found = keys.toDF(*names).withColumn(f"reason_{one.check.id}", F.lit(one.check.id))
+        marked = marked.join(found, names, "left")
+    own = [F.col(positional(at)) for at in range(width)]
+    broken = [F.col(f"`reason_{check.id}`") for check in plan.checks if f"reason_{check.id}" in marked.columns]
+    reasons = F.filter(F.array(*broken).cast("array<string>"), lambda reason: reason.isNotNull())
+    return marked.select(*own, reasons.alias("reasons"))
 
 
 def _rows_in(path: Path) -> int:

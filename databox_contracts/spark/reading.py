@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -51,3 +51,8 @@ def read_table(
     except SPARK_ERRORS as error:
         raise unreadable(path, error) from error
     return df
+
+
+def is_dataframe(value: object) -> TypeGuard[DataFrame]:
+    """Whether it is a Spark DataFrame, of a classic session or over Connect."""
+    return isinstance(value, DataFrame)

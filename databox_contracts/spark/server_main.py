@@ -37,7 +37,8 @@ _STOP_TIMEOUT = 15.0
 _READY = re.compile(rb"Spark Connect server started at: \S*:(\d+)")
 _PR_SET_PDEATHSIG = 1
 
-# Only the line that names the port is wanted at INFO: the log of a server that lives for days must stay small.
+# Only the line that names the port is wanted at INFO: the log of a server that lives for days must stay small. A failed
+# query is told to the client that made it; here its message, which quotes rows of the data, must not stay.
 _LOGGING = """\
 status = error
 rootLogger.level = warn
@@ -46,7 +47,15 @@ appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex{short.className}
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
+logger.files.name = org.apache.spark.sql.execution.datasources
+logger.files.level = off
+logger.connect.name = org.apache.spark.sql.connect
+logger.connect.level = off
 logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
 logger.server.level = info
 """

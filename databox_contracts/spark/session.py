@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -187,6 +188,8 @@ def connect_session(url: str, *, token: str | None = None, retry: RetryPolicy | 
         ) from error
     if retry is not None:
         session.client.set_retry_policies([retry])
+    # PySpark writes every failed query there too, with the values that its message quotes; the exception has it all.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return cast("SparkSession", session)
 
 

@@ -168,6 +168,21 @@ def test_the_order_of_columns_and_only_they_are_published_in_every_mode(spark: S
     assert spark.read.parquet(str(publication.quarantine)).columns[:2] == ["b.c", "a d"]
 
 
+def test_every_row_of_a_repeated_key_is_held_even_if_one_of_them_breaks_another_rule(
+    spark: SparkSession, contract: Contract, place: TablePlace
+) -> None:
+    rows = [*GOOD, (3, -1.0, "lost"), (50, -1.0, "open")]
+    publication = publish(orders(spark, *rows), contract, place=place, on_violation="quarantine")
+    assert publication.quarantine is not None
+    held = spark.read.parquet(str(publication.quarantine)).orderBy("id", "price").collect()
+    assert [(row["id"], row["price"], row["_quarantine_reason"]) for row in held] == [
+        (3, -1.0, ["orders.price.minimum", "orders.state.enum", "orders.primary_key"]),
+        (3, 3.0, ["orders.primary_key"]),
+        (50, -1.0, ["orders.price.minimum"]),
+    ]
+    assert ids(read_published(spark, place)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
 def test_a_retry_of_the_same_run_does_not_double_held_rows(
     spark: SparkSession, contract: Contract, place: TablePlace
 ) -> None:

@@ -226,6 +226,25 @@ def test_the_token_is_nowhere_but_in_the_private_state_file(crowd: list[Client],
     assert [command for command in commands if any(state.token in part for part in command)] == []
 
 
+def test_values_of_a_failing_query_do_not_stay_in_the_log(crowd: list[Client], directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.csv").write_text("a,b\ns3cret\n")
+    options = "mode='FAILFAST', header=True, columnPruning=False"
+    read = f"spark.read.options({options}).csv({str(tmp_path / 'short.csv')!r})"
+    client = Client(directory)
+    client.open()
+    assert client.answer() is None
+    for failing in (
+        "spark.sql(\"select raise_error(concat('s3c', 'ret'))\").collect()",
+        "spark.sql(\"select cast(concat('s3c', 'ret') as int)\").collect()",
+        f"{read}.collect()",
+        f"{read}.write.parquet({str(tmp_path / 'out')!r})",
+    ):
+        answer = client.do(f"try:\n    {failing}\nexcept Exception as error:\n    answer = str(error)")
+        assert "s3cret" in answer
+    client.close()
+    assert "s3cret" not in (directory / "server.log").read_text()
+
+
 def test_only_this_host_can_reach_it(crowd: list[Client], directory: Path) -> None:
     server = psutil.Process(server_status(directory)[0].pid)
     addresses = {connection.laddr.ip for connection in server.net_connections() if connection.status == "LISTEN"}
