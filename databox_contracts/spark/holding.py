@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from databox_contracts.plan import Check, Plan
 from databox_contracts.rules import Severity
-from databox_contracts.spark.keys import comparable, repeated_keys, with_key
+from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.verification import Verification, positional
@@ -141,7 +141,10 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Re
             # Its result says so already, and fails the publish.
             continue
         path = staged.directory / f"keys_{len(found)}"
-        write_parquet(repeated_keys(keyed), path)
+        hashes = colliding_hashes(keyed)
+        if not hashes:
+            continue
+        write_parquet(repeated_keys(keyed, hashes), path)
         if _rows_in(path):
             found.append(_Repeated(check, path))
     return found

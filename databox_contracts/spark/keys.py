@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType, VariantType
@@ -25,27 +25,36 @@ class Duplicates:
     samples: tuple[tuple[Any, ...], ...] = ()
 
 
-NONE = Duplicates(0, 0)
+NONE: Final = Duplicates(0, 0)
+FEW: Final = 1000
+"""So many colliding hashes are named in a query; with more of them, all rows are looked at again."""
 
 
 def find_duplicates(view: DataFrame, key: list[Column], *, samples: int) -> Duplicates:
     """The duplicates of a key; a row with a null part is not compared. `samples` keys at most, in ascending order.
 
-    One job where no two hashes are equal. Raises `NotEvaluableError` for a part that Spark cannot compare.
+    One query where no two hashes are equal, two where a few are. Raises `NotEvaluableError` for a part that Spark
+    cannot compare.
     """
     keyed = with_key(view, key)
-    if not colliding_hashes(keyed).limit(1).collect():
+    hashes = colliding_hashes(keyed)
+    if not hashes:
         return NONE
-    repeated = repeated_keys(keyed)
-    names = _parts(keyed)
-    totals = repeated.agg(F.count(F.lit(1)), F.sum(F.col("rows") - 1)).collect()[0]
-    if not totals[0]:
+    repeated = repeated_keys(keyed, hashes)
+    parts = [F.col(name) for name in repeated.columns if name != "rows"]
+    shown = F.struct(*(as_json(part) for part in parts))
+    if samples > 0 and len(hashes) <= FEW:
+        # Few enough to be sorted where they are counted.
+        ordered = F.array_sort(F.collect_list(F.struct(F.struct(*parts), shown.alias("shown"))))
+        first = F.transform(F.slice(ordered, 1, samples), lambda one: one["shown"])
+    else:
+        first = F.array()
+    keys, surplus, found = repeated.agg(F.count(F.lit(1)), F.sum(F.col("rows") - 1), first).collect()[0]
+    if not keys:
         return NONE
-    shown: tuple[tuple[Any, ...], ...] = ()
-    if samples > 0:
-        first = repeated.orderBy(*names).limit(samples).select(*(as_json(F.col(name)).alias(name) for name in names))
-        shown = tuple(tuple(json.loads(part)["v"] for part in row) for row in first.collect())
-    return Duplicates(surplus_rows=int(totals[1]), keys=int(totals[0]), samples=shown)
+    if samples > 0 and len(hashes) > FEW:
+        found = [row[0] for row in repeated.orderBy(*parts).limit(samples).select(shown).collect()]
+    return Duplicates(int(surplus), int(keys), tuple(tuple(json.loads(part)["v"] for part in key) for key in found))
 
 
 def with_key(view: DataFrame, key: list[Column]) -> DataFrame:
@@ -71,19 +80,18 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     return parts
 
 
-def colliding_hashes(keyed: DataFrame) -> DataFrame:
-    """The hashes that more than one row has."""
-    return keyed.groupBy("hash").agg(F.count(F.lit(1)).alias("rows")).where("rows > 1").select("hash")
+def colliding_hashes(keyed: DataFrame) -> list[int]:
+    """Hashes that more than one row has: all of them, or one more than `FEW`."""
+    repeated = keyed.groupBy("hash").agg(F.count(F.lit(1)).alias("rows")).where("rows > 1").select("hash")
+    return [row[0] for row in repeated.limit(FEW + 1).collect()]
 
 
-def repeated_keys(keyed: DataFrame) -> DataFrame:
+def repeated_keys(keyed: DataFrame, hashes: list[int]) -> DataFrame:
     """The keys that more than one row really has, each with its number of `rows`; equal hashes alone do not count."""
-    suspects = keyed.join(colliding_hashes(keyed), "hash", "left_semi")
-    return suspects.groupBy(*_parts(keyed)).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-
-
-def _parts(keyed: DataFrame) -> list[str]:
-    return [name for name in keyed.columns if name != "hash"]
+    few = len(hashes) <= FEW
+    suspects = keyed.where(f"hash in ({', '.join(f'{value}L' for value in hashes)})") if few else keyed
+    parts = [name for name in keyed.columns if name != "hash"]
+    return suspects.groupBy(*parts).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
 
 
 def _holds(actual: SparkType, wanted: type[SparkType]) -> bool:

@@ -5,6 +5,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from databox_contracts import rules
 from databox_contracts.errors import ContractViolationError, UnknownDatasetError
@@ -241,6 +242,24 @@ def test_keys_count_surplus_rows_and_skip_null_parts(spark: SparkSession, partit
     assert by_id["t.unique"].failed_count == 3
     assert by_id["t.unique"].samples == ({"x": 1, "y": "a"}, {"x": 3, "y": "c"})
     assert by_id["t.unique"].message == ("3 of 9 rows (33.3 %) repeat a key: 2 keys of (x, y) occur more than once")
+
+
+def test_more_repeated_keys_than_can_be_named_in_a_query(spark: SparkSession) -> None:
+    df = spark.range(3000).selectExpr("id % 1500 v", "id % 2 w")
+    contract = build_contract(build_field("v", "bigint", rules.Unique()), build_field("w", "bigint"))
+    [result] = verify(df, contract).violations
+    assert (result.failed_count, result.samples) == (1500, (0, 1, 2, 3, 4))
+    assert "1500 keys of (v)" in result.message
+
+
+def test_equal_hashes_of_different_keys_are_no_duplicates(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No two short keys with one 64-bit hash are known, so the hash is made a poor one.
+    monkeypatch.setattr(F, "xxhash64", lambda *parts: F.length(F.concat(*parts)).cast("bigint"))
+    df = spark.createDataFrame([("aa",), ("bb",), ("cc",), ("cc",), ("d",)], "v string")  # type: ignore[type-var]
+    [result] = verify(df, build_contract(build_field("v", "string", rules.Unique()))).violations
+    assert (result.failed_count, result.samples) == (1, ("cc",))
+    other = spark.createDataFrame([("aa",), ("bb",)], "v string")  # type: ignore[type-var]
+    assert verify(other, build_contract(build_field("v", "string", rules.Unique()))).passed
 
 
 def test_floating_point_keys_are_compared_as_values(spark: SparkSession) -> None:
