@@ -393,3 +393,32 @@ def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(server: Path
     assert "99" in {batch["_run_id"][0].as_py() for batch in held}
     # A killed client's job may go on in the server and write where nobody looks; it never gets among the versions.
     assert all((version / "_databox.json").exists() for version in place.versions.iterdir())
+
+
+READER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from databox_contracts.spark import TablePlace, read_published
+    from databox_contracts.spark.server import shared_session
+
+    server, root = sys.argv[1:]
+    rows = read_published(shared_session(Path(server)), TablePlace(Path(root), "t"))
+    print("opened", flush=True)
+    sys.stdin.readline()
+    print(rows.count(), [row[0] for row in rows.select("number").distinct().collect()], flush=True)
+    """
+)
+
+
+def test_a_reader_in_another_process_finishes_with_the_table_it_opened(server: Path, tmp_path: Path) -> None:
+    place = TablePlace(tmp_path / "root", "t")
+    finish(start(server, place.root, 1))
+    command = [sys.executable, "-c", READER, str(server), str(place.root)]
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "opened\n"
+    finish(start(server, place.root, 2))
+    assert number_of(place) == 2
+    out, _ = reader.communicate("go on\n", timeout=120)
+    assert out == f"{PUBLISHED} [1]\n"
