@@ -89,12 +89,12 @@ def measure(name: str) -> tuple[float, int]:
     began = time.monotonic()
     process = subprocess.Popen([sys.executable, __file__, name, str(HOME)], stderr=subprocess.DEVNULL)
     while process.poll() is None:
-        for found in psutil.process_iter(["name", "cmdline"]):
+        for found in psutil.process_iter(["name", "cmdline", "ppid"]):
             command = found.info["cmdline"] or []
-            if found.info["name"] == "java" and any(str(HOME) in part for part in command):
-                # What only prints the command line of the real one is gone at once.
-                if "org.apache.spark.launcher.Main" not in command:
-                    seen.add(found.pid)
+            spark = found.info["name"] == "java" and any(str(HOME) in part for part in command)
+            # Not what only prints the command line, nor the copies of itself that a Java process runs commands in.
+            if spark and "org.apache.spark.launcher.Main" not in command and found.info["ppid"] not in seen:
+                seen.add(found.pid)
         time.sleep(0.2)
     took = time.monotonic() - began
     assert process.returncode == 0, f"the run failed: {name}"

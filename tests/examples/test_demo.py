@@ -14,14 +14,18 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def java_processes(place: Path) -> set[int]:
-    """Spark's processes below a directory; what only prints their command line is gone at once and not meant."""
-    found = set()
-    for process in psutil.process_iter(["cmdline"]):
+    """Spark's processes below a directory.
+
+    What only prints their command line is gone at once and not meant, nor is the copy that a Java process makes of
+    itself for a moment to run a command of the system.
+    """
+    found: dict[int, int] = {}
+    for process in psutil.process_iter(["cmdline", "ppid"]):
         command = process.info["cmdline"] or [""]
         ours = Path(command[0]).name == "java" and any(str(place) in part for part in command)
         if ours and "org.apache.spark.launcher.Main" not in command:
-            found.add(process.pid)
-    return found
+            found[process.pid] = process.info["ppid"]
+    return {pid for pid, parent in found.items() if parent not in found}
 
 
 def test_the_demo_stops_what_is_bad_and_publishes_it_once_it_is_put_right(tmp_path: Path) -> None:
