@@ -41,7 +41,8 @@ class Field(_Frozen):
     """A column, or a part of a nested one.
 
     `column` is its name in the table where that is not `name`. `fields` are an object's, `item` an array's, `key` and
-    `value` a map's. `type` is None where the contract declares none. `pii` None means: not said here.
+    `value` a map's. `type` is None where the contract declares none. `pii` None means: not said here. `semantics` is
+    what its values mean, where the contract keeps that apart from the description.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Field(_Frozen):
     key: Field | None = None
     value: Field | None = None
     description: str = ""
+    semantics: str = ""
     business_name: str | None = None
     pii: bool | None = None
     classification: str | None = None

@@ -14,6 +14,7 @@ from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import (
     Dimension,
     DuplicateCount,
+    ForeignKey,
     HasType,
     MaxLength,
     Present,
@@ -136,7 +137,7 @@ def _field_checks(
     masked = hidden or any(_hides_a_part(part, pii_class) for part in field.parts)
 
     def check(rule: Rule) -> Check:
-        own_key = isinstance(rule, Unique | DuplicateCount) and not rule.fields
+        own_key = isinstance(rule, Unique | DuplicateCount | ForeignKey) and not rule.fields
         return Check(
             id=rule.kind,
             rule=rule,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field as attribute
 from decimal import Decimal
 from enum import StrEnum
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from databox_contracts.datatypes import DataType
 from databox_contracts.errors import Position
@@ -129,6 +130,9 @@ class Threshold:
                 return f"{_WORDS[operator]} {self.value}{unit}"
 
 
+KNOWN_FORMATS: Final = ("uuid",)
+"""The formats that are evaluated."""
+
 NO_ROWS: Final = Threshold(Operator.MUST_BE, 0)
 
 
@@ -137,12 +141,15 @@ class Rule:
     """One promise about a field or a dataset.
 
     `name` is the author's own id or title for it, `position` where it stands in the contract file. A rule says what
-    must hold; a null satisfies every row rule except `Required`.
+    must hold; a null satisfies every row rule except `Required`. `custom` is what the document says beside the promise,
+    by dialect (`$odcs`), so that writing it again loses nothing; two rules that differ only there are equal.
+    `evaluated` is false for a kind of rule that this version only carries: its results are `skipped`.
     """
 
     kind: ClassVar[str]
     scope: ClassVar[Scope]
     usual_dimension: ClassVar[Dimension]
+    evaluated: ClassVar[bool] = True
     breach: ClassVar[str] = "do not keep the promise"
 
     name: str | None = None
@@ -150,6 +157,12 @@ class Rule:
     dimension: Dimension | None = None
     description: str = ""
     position: Position | None = None
+    custom: Mapping[str, Any] = attribute(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def carried_as(self) -> str | None:
+        """What a report calls a rule that this version only carries, None for one that it evaluates."""
+        return None if self.evaluated else f"{self.kind} rules"
 
     @property
     def broken(self) -> str:
@@ -242,6 +255,11 @@ class Format(Rule):
     breach = "are not of the format {rule.format}"
 
     format: str
+
+    @property
+    def carried_as(self) -> str | None:
+        """A format that this version does not know."""
+        return None if self.format in KNOWN_FORMATS else f"the format {self.format!r}"
 
 
 Limit: TypeAlias = int | float | Decimal | str
@@ -471,6 +489,7 @@ class Expression(Rule):
     kind = "expression"
     scope = Scope.ROW
     usual_dimension = Dimension.ACCURACY
+    evaluated = False
 
     sql: str
 
@@ -482,6 +501,7 @@ class RequiredWhen(Rule):
     kind = "required_when"
     scope = Scope.ROW
     usual_dimension = Dimension.COMPLETENESS
+    evaluated = False
 
     condition: str
 
@@ -493,6 +513,7 @@ class Completeness(Rule):
     kind = "completeness"
     scope = Scope.REFERENCE
     usual_dimension = Dimension.COVERAGE
+    evaluated = False
 
     threshold: Threshold
     period: str | None = None
@@ -507,6 +528,7 @@ class Statistic(Rule):
     kind = "statistic"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.ACCURACY
+    evaluated = False
 
     statistic: str
     threshold: Threshold
@@ -520,6 +542,7 @@ class Freshness(Rule):
     kind = "freshness"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
+    evaluated = False
 
     seconds: float
     element: str | None = None
@@ -527,15 +550,20 @@ class Freshness(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency(Rule):
-    """That percentile of the time from event to arrival is at most so many seconds."""
+    """That percentile of the time from event to arrival is at most so many seconds; the 100th is the longest time.
+
+    `element` is the field of the event's time, `arrival_field` that of the arrival.
+    """
 
     kind = "latency"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
+    evaluated = False
 
     percentile: float
     seconds: float
     element: str | None = None
+    arrival_field: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -545,6 +573,7 @@ class Retention(Rule):
     kind = "retention"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
+    evaluated = False
 
     seconds: float
     element: str | None = None
@@ -552,11 +581,15 @@ class Retention(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey(Rule):
-    """Every key that is not null is one of another dataset's; `to` is `contract.dataset` or a dataset of this one."""
+    """Every key that is not null is one of another dataset's; `to` is `contract.dataset` or a dataset of this one.
+
+    `fields` is empty for the rule's own field.
+    """
 
     kind = "foreign_key"
     scope = Scope.REFERENCE
     usual_dimension = Dimension.CONSISTENCY
+    evaluated = False
 
     fields: tuple[str, ...]
     to: str
@@ -570,6 +603,7 @@ class Query(Rule):
     kind = "query"
     scope = Scope.QUERY
     usual_dimension = Dimension.ACCURACY
+    evaluated = False
 
     sql: str
     threshold: Threshold

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from databox_contracts import rules
 from databox_contracts.plan import Hop
-from databox_contracts.rules import NO_ROWS, Rule
+from databox_contracts.rules import NO_ROWS, Rule, Scope
 from databox_contracts.spark.predicates import NotEvaluableError, violating, violating_values, violation
 
 if TYPE_CHECKING:
@@ -114,6 +114,17 @@ def test_what_cannot_be_judged_says_why(spark: SparkSession, rule: Rule, type_: 
     with pytest.raises(NotEvaluableError, match=None) as error:
         violation(rule, _parse_datatype_string(type_))
     assert reason in str(error.value)
+
+
+def test_every_rule_that_counts_as_evaluated_is() -> None:
+    by_rows = (Scope.ROW, Scope.AGGREGATE)
+    declared = [value for value in vars(rules).values() if isinstance(value, type) and issubclass(value, Rule)]
+    kinds = [kind for kind in declared if kind not in (Rule, rules.RowCount) and kind.scope in by_rows]
+    assert kinds
+    unknown = [kind for kind in kinds if violation.dispatch(kind) is violation.dispatch(object)]
+    assert unknown == [kind for kind in kinds if not kind.evaluated]
+    for known in rules.KNOWN_FORMATS:
+        violation(rules.Format(format=known), StringType())
 
 
 def test_a_rule_reaches_into_arrays_objects_and_maps(spark: SparkSession) -> None:
