@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from databox_contracts.declare import ContractBase, contract, validate_data
     from databox_contracts.errors import (
         ContractError,
         ContractViolationError,
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
         UnknownDatasetError,
         UnreadableTableError,
     )
-    from databox_contracts.formats import load_contract, load_contracts
+    from databox_contracts.formats import dump_contract, load_contract, load_contracts
     from databox_contracts.model import Consumer, Contract, Dataset, Field
     from databox_contracts.results import CheckResult, Status, Verdict
+    from databox_contracts.row_validation import ValidationError, ValidationResult
     from databox_contracts.rules import Dimension, Rule, Severity, Threshold
+    from databox_contracts.schema_registry import SchemaRegistry, SchemaVersion
 
 # Names are resolved on first use: importing the package must stay cheap and load none of what the rooms need.
 _HOMES = {
+    **dict.fromkeys(("ContractBase", "contract", "validate_data"), "declare"),
     **dict.fromkeys(
         (
             "ContractError",
@@ -36,16 +40,19 @@ _HOMES = {
         ),
         "errors",
     ),
-    **dict.fromkeys(("load_contract", "load_contracts"), "formats"),
+    **dict.fromkeys(("dump_contract", "load_contract", "load_contracts"), "formats"),
     **dict.fromkeys(("Consumer", "Contract", "Dataset", "Field"), "model"),
     **dict.fromkeys(("CheckResult", "Status", "Verdict"), "results"),
+    **dict.fromkeys(("ValidationError", "ValidationResult"), "row_validation"),
     **dict.fromkeys(("Dimension", "Rule", "Severity", "Threshold"), "rules"),
+    **dict.fromkeys(("SchemaRegistry", "SchemaVersion"), "schema_registry"),
 }
 
 __all__ = [
     "CheckResult",
     "Consumer",
     "Contract",
+    "ContractBase",
     "ContractError",
     "ContractViolationError",
     "DataboxError",
@@ -55,15 +62,22 @@ __all__ = [
     "Finding",
     "PublicationError",
     "Rule",
+    "SchemaRegistry",
+    "SchemaVersion",
     "Severity",
     "SparkUnavailableError",
     "Status",
     "Threshold",
     "UnknownDatasetError",
     "UnreadableTableError",
+    "ValidationError",
+    "ValidationResult",
     "Verdict",
+    "contract",
+    "dump_contract",
     "load_contract",
     "load_contracts",
+    "validate_data",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -95,3 +96,26 @@ def _character_class(pattern: str, start: int) -> tuple[str, int]:
     if at >= len(pattern):
         raise PatternError(pattern, "has a character class that is not closed")
     return "".join([*out, "]"]), at + 1
+
+
+_JAVA_TOKENS: Final = re.compile(r"\\x\{([0-9a-fA-F]+)\}|\\z|\(\?<(?![=!])|\\.", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def to_python(pattern: str) -> re.Pattern[str]:
+    """The same expression for Python's `re`, to be searched for.
+
+    Raises `PatternError` for what is not an ECMA-262 expression, or needs what `re` does not have.
+    """
+
+    def token(found: re.Match[str]) -> str:
+        text = found[0]
+        if found[1] is not None:
+            return f"\\U{int(found[1], 16):08x}"
+        return {r"\z": r"\Z", "(?<": "(?P<"}.get(text, text)
+
+    try:
+        # Digits and word characters are ASCII in ECMA-262 and in Java; the spaces are spelled out by `to_java`.
+        return re.compile(_JAVA_TOKENS.sub(token, to_java(pattern)), re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PatternError(pattern, f"cannot be run in Python: {error}") from None

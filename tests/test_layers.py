@@ -13,7 +13,21 @@ import databox_contracts
 
 PACKAGE = Path(databox_contracts.__file__).parent
 
-CORE = ("errors", "datatypes", "patterns", "rules", "model", "results", "plan", "declare")
+CORE = (
+    "errors",
+    "datatypes",
+    "patterns",
+    "rules",
+    "model",
+    "results",
+    "plan",
+    "annotations",
+    "pydantic_models",
+    "row_rules",
+    "row_validation",
+    "schema_registry",
+    "declare",
+)
 DIALECTS = ("formats", "evolution")
 ENGINES = (
     "gate",
@@ -126,6 +140,7 @@ def test_the_public_names():
         "CheckResult",
         "Consumer",
         "Contract",
+        "ContractBase",
         "ContractError",
         "ContractViolationError",
         "DataboxError",
@@ -135,15 +150,22 @@ def test_the_public_names():
         "Finding",
         "PublicationError",
         "Rule",
+        "SchemaRegistry",
+        "SchemaVersion",
         "Severity",
         "SparkUnavailableError",
         "Status",
         "Threshold",
         "UnknownDatasetError",
         "UnreadableTableError",
+        "ValidationError",
+        "ValidationResult",
         "Verdict",
+        "contract",
+        "dump_contract",
         "load_contract",
         "load_contracts",
+        "validate_data",
     ]
     for name in databox_contracts.__all__:
         assert getattr(databox_contracts, name) is not None
