@@ -45,6 +45,8 @@ class Command:
 
 COMMANDS: Final = (
     Command("lint", "lint", "check contract files; every finding with its file, line and column"),
+    Command("show", "show", "print a contract in its canonical form, the same from every dialect"),
+    Command("convert", "convert", "write a contract in another dialect; what is lost is listed"),
     Command("verify", "verify", "verify data against a contract"),
 )
 

@@ -8,13 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from databox_contracts.errors import ContractError, Finding
-from databox_contracts.formats import odcs
+from databox_contracts.errors import ContractError, DataboxError, Finding
+from databox_contracts.formats import datacontract, odcs, odcs_writer, sections, soda
 from databox_contracts.formats.positions import MAX_BYTES, parse_yaml, refusal, too_large
 from databox_contracts.formats.reading import Report, described
 from databox_contracts.model import Contract
 
-__all__ = ["FORMATS", "Format", "contract_files", "detect", "examine", "load_contract", "load_contracts", "read"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "contract_files",
+    "detect",
+    "dump_contract",
+    "examine",
+    "load_contract",
+    "load_contracts",
+    "losses",
+    "read",
+]
 
 TEXT_SOURCE: Final = "<text>"
 SUFFIXES: Final = (".yaml", ".yml")
@@ -22,15 +33,26 @@ SUFFIXES: Final = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Format:
-    """A dialect: whether a document's data is of it, and how the contract is read from it."""
+    """A dialect: whether a document's data is of it, how a contract is read from it, and how one is written.
+
+    `write` is None where the dialect is only read. `losses` names what of a contract the dialect cannot say, each in
+    one sentence; it is None where the dialect can say everything.
+    """
 
     name: str
     title: str
     recognises: Callable[[Mapping[str, Any]], bool]
     read: Callable[[Report], Contract | None]
+    write: Callable[[Contract], str] | None = None
+    losses: Callable[[Contract], list[str]] | None = None
 
 
-FORMATS: Final = (Format("odcs", "Open Data Contract Standard", odcs.recognises, odcs.read),)
+FORMATS: Final = (
+    Format("odcs", "Open Data Contract Standard", odcs.recognises, odcs.read, odcs_writer.write),
+    Format("datacontract", "Data Contract Specification", datacontract.recognises, datacontract.read),
+    Format("sections", "contract in six sections", sections.recognises, sections.read),
+    Format("soda", "Soda contract", soda.recognises, soda.read),
+)
 """Every dialect, the first that recognises a document reads it."""
 
 
@@ -66,6 +88,29 @@ def load_contracts(folder: str | os.PathLike[str]) -> list[Contract]:
             raise refusal(str(path), message, None, "give one of them another id or version")
         contracts.append(contract)
     return contracts
+
+
+def dump_contract(contract: Contract, format: str = "odcs") -> str:
+    """The contract as the text of a dialect, whichever it was read from. The same contract always gives the same text.
+
+    `losses` tells what the dialect cannot say. Raises `DataboxError` for a name that is no dialect's, or is that of one
+    which is only read; it lists the names there are.
+    """
+    return _writer(format)[1](contract)
+
+
+def losses(contract: Contract, format: str) -> list[str]:
+    """What of the contract `dump_contract` would leave out, each in one sentence; empty where nothing is lost."""
+    chosen, _ = _writer(format)
+    return chosen.losses(contract) if chosen.losses is not None else []
+
+
+def _writer(name: str) -> tuple[Format, Callable[[Contract], str]]:
+    for format_ in FORMATS:
+        if format_.name == name and format_.write is not None:
+            return format_, format_.write
+    known = ", ".join(format_.name for format_ in FORMATS if format_.write is not None)
+    raise DataboxError(f"no contract is written as {name!r}", hint=f"use one of: {known}")
 
 
 def examine(source: str | os.PathLike[str]) -> tuple[Contract | None, list[Finding]]:

@@ -6,12 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from databox_contracts.formats.odcs_custom import DOCUMENT, CustomProperties, read_enforcement, read_modes
+from databox_contracts.formats.identity import joined_description
+from databox_contracts.formats.odcs_custom import (
+    CustomProperties,
+    read_consumers,
+    read_enforcement,
+    read_evolution,
+    read_governance,
+    read_modes,
+)
+from databox_contracts.formats.odcs_references import References
 from databox_contracts.formats.odcs_schema import read_dataset
+from databox_contracts.formats.odcs_sla import read_sla
 from databox_contracts.formats.odcs_standard import check_against_standard, server_entries
 from databox_contracts.formats.odcs_types import server_dialect
 from databox_contracts.formats.reading import Report, Section
-from databox_contracts.model import Contract, Dataset, Governance, Member, Server, Team
+from databox_contracts.model import Contract, Dataset, Member, Server, Team
 
 _READ_VERSION: Final = re.compile(r"v3\.[0-2]\.\d+")
 _SEMANTIC: Final = re.compile(
@@ -35,7 +45,13 @@ _SERVER_ENTRIES: Final = ("server", "type", "environment", "description")
 _MISPLACED: Final = {
     "schemas": "did you mean 'schema'?",
     **dict.fromkeys(("quality", "properties", "columns"), "write it in a schema object"),
-    **dict.fromkeys(("owner", "piiClass", "pii", "enforcement", "schemaModes"), "write it under `customProperties`"),
+    **dict.fromkeys(
+        (
+            *("owner", "piiClass", "pii", "enforcement", "schemaModes", "consumers", "evolution", "governance"),
+            *("noticePeriod", "semantics"),
+        ),
+        "write it under `customProperties`",
+    ),
 }
 
 
@@ -57,13 +73,21 @@ def read(report: Report) -> Contract | None:
     _check_kind(section)
     contract_id = section.needed("id", "the contract")
     version = _version(section)
-    custom = CustomProperties(section)
+    custom = CustomProperties(section, Contract)
     servers = _servers(section)
     description, description_parts = _description(section)
     datasets = _datasets(section, custom, server_dialect(server.type for server in servers))
     team, team_parts = _team(section)
-    carried = section.carried(*_DOCUMENTATION, "apiVersion", "kind") | description_parts | team_parts
-    carried |= section.not_enforced("slaProperties", "slaDefaultElement")
+    datasets, service_levels = read_sla(section, datasets)
+    carried = section.carried(*_DOCUMENTATION) | description_parts | team_parts | service_levels
+    words: dict[str, Any] = {
+        "owner": custom.text("owner"),
+        "consumers": read_consumers(custom),
+        "evolution": read_evolution(custom),
+        "enforcement": read_enforcement(custom),
+        "governance": read_governance(custom),
+        "notice_period": custom.text("noticePeriod"),
+    }
     contract = None
     if contract_id is not None and version is not None:
         contract = Contract(
@@ -75,14 +99,12 @@ def read(report: Report) -> Contract | None:
             domain=section.text("domain"),
             tags=section.texts("tags"),
             team=team,
-            owner=custom.text("owner"),
             servers=servers,
             datasets=datasets,
-            enforcement=read_enforcement(custom),
-            governance=Governance(pii_class=custom.text("piiClass")),
-            custom=custom.values | {DOCUMENT: carried},
+            custom=custom.rest(carried),
             dialect="odcs",
             source=report.document.source,
+            **words,
         )
     else:
         section.carried("name", "status", "domain", "tags")
@@ -142,38 +164,55 @@ def _description(section: Section) -> tuple[str, dict[str, Any]]:
     purpose, usage, limitations = (parts.text(key) for key in ("purpose", "usage", "limitations"))
     parts.carried("authoritativeDefinitions", "customProperties")
     parts.close()
-    texts = (purpose, usage and f"Usage: {usage}", limitations and f"Limitations: {limitations}")
-    return "\n\n".join(text.strip() for text in texts if text), {"description": parts.data}
+    known = {"description": parts.data} if set(parts.data) - {"purpose"} else {}
+    return joined_description(purpose, usage, limitations), known
+
+
+_MEMBER_DOCUMENTATION: Final = (
+    "id",
+    "description",
+    "dateIn",
+    "replacedByUsername",
+    "tags",
+    "customProperties",
+    "authoritativeDefinitions",
+)
 
 
 def _team(section: Section) -> tuple[Team, dict[str, Any]]:
-    """The team, as v3.1 has it or as the list of members of v3.0."""
-    data = section.raw("team")
-    if isinstance(data, list):
-        return Team(members=_members(section, "team")), {"team": data}
+    """The team, as v3.1 has it or as the list of members of v3.0, and what the model has no place for."""
+    if isinstance(section.raw("team"), list):
+        members, beside = _members(section, "team")
+        return Team(members=members), _beside({}, beside)
     team = section.section("team")
     if team is None:
         return Team(), {}
-    team.carried("id", "tags", "customProperties", "authoritativeDefinitions")
-    found = Team(name=team.text("name"), description=team.text("description") or "", members=_members(team, "members"))
+    known = team.carried("id", "tags", "customProperties", "authoritativeDefinitions")
+    members, beside = _members(team, "members")
+    found = Team(name=team.text("name"), description=team.text("description") or "", members=members)
     team.close()
-    return found, {"team": data}
+    return found, _beside(known, beside)
 
 
-def _members(section: Section, key: str) -> tuple[Member, ...]:
-    found = []
+def _beside(team: dict[str, Any], members: list[dict[str, Any]]) -> dict[str, Any]:
+    known = {**team, **({"members": members} if any(members) else {})}
+    return {"team": known} if known else {}
+
+
+def _members(section: Section, key: str) -> tuple[tuple[Member, ...], list[dict[str, Any]]]:
+    """The members, and for each what is written beside."""
+    found, beside = [], []
     for entry in section.sections(key):
         username = entry.needed("username", "a member of the team")
-        entry.carried(
-            "id", "description", "dateIn", "replacedByUsername", "tags", "customProperties", "authoritativeDefinitions"
-        )
+        known = entry.carried(*_MEMBER_DOCUMENTATION)
         member = Member(
             username=username or "", name=entry.text("name"), role=entry.text("role"), date_out=entry.text("dateOut")
         )
         entry.close()
         if username is not None:
             found.append(member)
-    return tuple(found)
+            beside.append(known)
+    return tuple(found), beside
 
 
 def _servers(section: Section) -> tuple[Server, ...]:
@@ -198,9 +237,10 @@ def _servers(section: Section) -> tuple[Server, ...]:
 
 def _datasets(section: Section, custom: CustomProperties, dialect: str | None) -> tuple[Dataset, ...]:
     modes, pii = read_modes(custom), custom.flag("pii")
+    references = References(section.data.get("schema"))
     found: list[Dataset] = []
     for entry in section.sections("schema"):
-        dataset = read_dataset(entry, dialect, modes, pii)
+        dataset = read_dataset(entry, dialect, references, modes, pii)
         if dataset is None:
             continue
         if any(other.name == dataset.name for other in found):

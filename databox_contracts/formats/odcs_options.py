@@ -36,8 +36,12 @@ ALLOWED: Final[dict[str, tuple[str, ...]]] = {
 
 OPTION_NAMES: Final = tuple(dict.fromkeys(name for names in ALLOWED.values() for name in names))
 
-# Those that can be judged; a format that is only carried must not read as enforced.
-_FORMATS: Final = ("uuid",)
+FORMATS: Final = ("uuid", "email", "uri", "hostname", "ipv4", "ipv6", "date", "date-time", "time", "byte")
+"""The formats of text that are rules; another one is only carried and must not read as enforced."""
+
+# Said, and no promise about the data.
+_DESCRIPTIVE: Final = ("defaultTimezone", "distanceMetric", "embeddingModel", "embeddingModelVersion")
+_DOCUMENT: Final = "$odcs"
 
 
 def read_options(section: Section, logical: str | None) -> list[Rule]:
@@ -67,6 +71,7 @@ def read_enum(section: Section, logical: str | None) -> Iterator[Rule]:
             section.error("'enum' allows no value at all", "list the allowed values, or leave it out", "enum")
         return
     places: list[tuple[str | int, ...]] = []
+    beside: list[dict[str, Any]] = [{} for _ in entries]
     for at, entry in enumerate(entries):
         if not isinstance(entry, dict):
             section.warning("an item of 'enum' must be a mapping", "write `- value: ...`", "enum", at)
@@ -76,7 +81,9 @@ def read_enum(section: Section, logical: str | None) -> Iterator[Rule]:
         else:
             item = Section(section.report, (*section.path, "enum", at), entry, section.field)
             item.raw("value")
-            item.carried("label", "id", "description", "customProperties", "authoritativeDefinitions", "tags")
+            beside[at] = item.carried(
+                "label", "id", "description", "customProperties", "authoritativeDefinitions", "tags"
+            )
             item.close()
             places.append(("enum", at, "value"))
     values = read_values(section, places, logical)
@@ -86,7 +93,8 @@ def read_enum(section: Section, logical: str | None) -> Iterator[Rule]:
             section.warning(f"{described(value)} is listed twice", "remove one", "enum")
         seen.add((type(value), value))
     if values:
-        yield rules.Enum(values=values, position=section.at("enum"))
+        custom = {_DOCUMENT: {"enum": beside}} if any(beside) else {}
+        yield rules.Enum(values=values, position=section.at("enum"), custom=custom)
 
 
 # --- one reader for each option ---------------------------------------------------------------------------------------
@@ -158,10 +166,10 @@ def _format(section: Section, key: str, logical: str | None) -> Iterator[Rule]:
         return
     if logical in TEMPORAL:
         section.note(f"the format {written!r} of a {logical} is not enforced", None, key)
-    elif written.lower() in _FORMATS:
+    elif written.lower() in FORMATS:
         yield rules.Format(format=written.lower(), position=section.at(key))
     else:
-        yield unenforced(section, f"the format {written!r}, which this version does not judge", key)
+        yield unenforced_option(section, f"the format {written!r}, which this version does not judge", key)
 
 
 def _noted(section: Section, key: str, logical: str | None) -> Iterator[Rule]:
@@ -170,7 +178,7 @@ def _noted(section: Section, key: str, logical: str | None) -> Iterator[Rule]:
 
 
 def _promised(section: Section, key: str, logical: str | None) -> Iterator[Rule]:
-    yield unenforced(section, f"{key!r} of {'an' if logical == 'object' else 'a'} {logical} is not checked", key)
+    yield unenforced_option(section, f"{key!r} of {'an' if logical == 'object' else 'a'} {logical} is not checked", key)
 
 
 _Reader = Callable[[Section, str, "str | None"], Iterator[Rule]]
@@ -204,6 +212,20 @@ def unenforced(section: Section, reason: str, *steps: str | int, **facts: Any) -
     """A rule that verdicts show as skipped, and the warning that says so in the document."""
     section.warning(f"not enforced: {reason}", "it is shown as skipped in every verdict", *steps)
     return NotEnforced(reason=reason, position=section.at(*steps), **facts)
+
+
+def unenforced_option(section: Section, reason: str, key: str) -> NotEnforced:
+    """As `unenforced`, for an option, which is carried with the rule."""
+    return unenforced(section, reason, key, custom={_DOCUMENT: {"logicalTypeOptions": {key: section.data[key]}}})
+
+
+def descriptive_options(section: Section, logical: str | None) -> dict[str, Any]:
+    """The options that are neither a rule nor a part of the type."""
+    return {
+        key: value
+        for key, value in section.data.items()
+        if value is not None and (key in _DESCRIPTIVE or (key == "format" and logical in TEMPORAL))
+    }
 
 
 # --- what contradicts itself ------------------------------------------------------------------------------------------

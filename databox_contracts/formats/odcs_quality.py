@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.errors import Level
+from databox_contracts.formats.odcs_custom import DOCUMENT
 from databox_contracts.formats.odcs_options import check_pattern, unenforced
+from databox_contracts.formats.odcs_rules import ENGINE, read_rule
+from databox_contracts.formats.odcs_sql import why_not_a_number
 from databox_contracts.formats.odcs_values import read_values
 from databox_contracts.formats.reading import Section, nearest
 from databox_contracts.rules import NO_ROWS, Dimension, Operator, Rule, Severity, Threshold, Unit
@@ -72,7 +75,6 @@ def read_quality(section: Section, subject: Subject) -> Judged:
             of_dataset = isinstance(rule, rules.RowCount) or bool(getattr(rule, "fields", ()))
             (dataset if of_dataset else own).append(rule)
         entry.not_enforced(*_SCHEDULE)
-        entry.carried(*_DOCUMENTATION)
         entry.close(
             dict.fromkeys(("validValues", "pattern", "missingValues", "properties"), "write it under `arguments`")
         )
@@ -99,12 +101,14 @@ def _implied_type(entry: Section) -> str:
 
 
 def _facts(entry: Section) -> dict[str, Any]:
-    """What every rule has: a name, a severity, a dimension, a description, a place."""
+    """What every rule has: a name, a severity, a dimension, a description, a place, and what is written beside it."""
     stable_id, name = entry.text("id"), entry.text("name")
+    custom = _documentation(entry)
     facts: dict[str, Any] = {
         "name": name or stable_id,
         "description": entry.text("description") or "",
         "position": entry.position,
+        "custom": custom,
     }
     severity = entry.text("severity")
     if severity is not None:
@@ -122,19 +126,52 @@ def _facts(entry: Section) -> dict[str, Any]:
     return facts
 
 
+def _documentation(entry: Section) -> dict[str, Any]:
+    """What the entry says beside the promise, under `DOCUMENT`; what another dialect carries in it, under its name."""
+    carried = entry.carried("id", *_DOCUMENTATION, *_SCHEDULE)
+    for key, words in (("severity", tuple(Severity)), ("dimension", tuple(Dimension))):
+        # A word of the author's own for one of ours.
+        if isinstance(entry.data.get(key), str) and entry.data[key] not in words:
+            carried[key] = entry.data[key]
+    custom: dict[str, Any] = {}
+    properties = carried.get("customProperties")
+    if isinstance(properties, list):
+        foreign = [one for one in properties if isinstance(one, dict) and str(one.get("property")).startswith("$")]
+        custom = {one["property"]: one.get("value") for one in foreign}
+        carried["customProperties"] = [one for one in properties if one not in foreign]
+    carried = {key: value for key, value in carried.items() if value not in ([], {})}
+    return custom | ({DOCUMENT: carried} if carried else {})
+
+
 # --- the types of rule ------------------------------------------------------------------------------------------------
 
 
 def _text(entry: Section, subject: Subject, facts: dict[str, Any]) -> Iterator[Rule]:
-    yield unenforced(entry, "a promise in prose", **_without_position(facts))
+    yield _unenforced(entry, "a promise in prose", facts)
 
 
 def _sql(entry: Section, subject: Subject, facts: dict[str, Any]) -> Iterator[Rule]:
-    entry.needed("query", "a rule of type sql")
-    entry.raw("unit")
-    # What the query returns may also be a boolean, so its operator's value is not read here.
-    _operator(entry)
-    yield unenforced(entry, "a rule in SQL, which this version does not run", **_without_position(facts))
+    query = entry.needed("query", "a rule of type sql")
+    unit = entry.raw("unit")
+    operator = _operator(entry)
+    if query is None or operator is None:
+        return
+    if operator not in _RANGES and not isinstance(entry.data[operator], int | float):
+        yield _unenforced(entry, "a query held against something other than a number", facts)
+        return
+    if isinstance(entry.data[operator], bool):
+        yield _unenforced(entry, "a query held against true or false", facts)
+        return
+    reason = why_not_a_number(query)
+    if reason is not None:
+        yield _unenforced(entry, reason, facts)
+        return
+    threshold = _value_of(entry, operator, Unit.ROWS)
+    if threshold is None:
+        return
+    if unit is not None:
+        facts["custom"] = _with_carried(facts["custom"], {"unit": unit})
+    yield rules.Query(sql=query, threshold=threshold, **facts)
 
 
 def _custom(entry: Section, subject: Subject, facts: dict[str, Any]) -> Iterator[Rule]:
@@ -143,11 +180,25 @@ def _custom(entry: Section, subject: Subject, facts: dict[str, Any]) -> Iterator
         entry.error("a rule of type custom has no 'implementation'", "give it the engine's own text")
     for key in (*_OPERATORS, "unit"):
         entry.raw(key)
-    yield unenforced(entry, f"a rule for another engine, {engine}", **_without_position(facts))
+    if engine == ENGINE and isinstance(entry.data.get("implementation"), dict):
+        implementation = entry.section("implementation")
+        rule = read_rule(implementation, subject.logical, facts) if implementation is not None else None
+        if isinstance(rule, rules.NotEnforced):
+            entry.warning(f"not enforced: {rule.reason}", "it is shown as skipped in every verdict")
+        if rule is not None:
+            yield rule
+        return
+    yield _unenforced(entry, f"a rule for another engine, {engine}", facts)
 
 
-def _without_position(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in facts.items() if key != "position"}
+def _unenforced(entry: Section, reason: str, facts: dict[str, Any]) -> rules.NotEnforced:
+    """A rule that is shown as skipped; its whole entry is carried, since nothing else says what it promises."""
+    known = {key: value for key, value in facts.items() if key not in ("position", "custom")}
+    return unenforced(entry, reason, custom={DOCUMENT: {"quality": entry.data}}, **known)
+
+
+def _with_carried(custom: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    return {**custom, DOCUMENT: {**custom.get(DOCUMENT, {}), **more}}
 
 
 def _library(entry: Section, subject: Subject, facts: dict[str, Any]) -> Iterator[Rule]:
@@ -213,18 +264,25 @@ def _threshold(entry: Section, unit: Unit | None) -> Threshold | None:
     operator = _operator(entry)
     if operator is None:
         return None
+    threshold = _value_of(entry, operator, unit)
+    if threshold is not None and threshold.high is None:
+        value: Any = threshold.value
+        if value < 0 or (unit is Unit.PERCENT and value > 100):
+            scale = "0 and 100 percent" if unit is Unit.PERCENT else "0 and the number of rows"
+            message = f"{operator.value!r} is out of reach: it counts between {scale}"
+            entry.warning(message, "correct it", operator.value)
+    return threshold
+
+
+def _value_of(entry: Section, operator: Operator, unit: Unit | None) -> Threshold | None:
+    """The operator with its number or its two."""
     if operator in _RANGES:
         return _range(entry, operator, unit)
     if entry.data[operator] is None:
         entry.error(f"{operator.value!r} has no value", "give it a number", operator.value)
         return None
     value = entry.number(operator.value)
-    if value is None or unit is None:
-        return None
-    if value < 0 or (unit is Unit.PERCENT and value > 100):
-        scale = "0 and 100 percent" if unit is Unit.PERCENT else "0 and the number of rows"
-        entry.warning(f"{operator.value!r} is out of reach: it counts between {scale}", "correct it", operator.value)
-    return Threshold(operator, value, unit=unit)
+    return Threshold(operator, value, unit=unit) if value is not None and unit is not None else None
 
 
 def _range(entry: Section, operator: Operator, unit: Unit | None) -> Threshold | None:

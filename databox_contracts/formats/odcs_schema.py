@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field as attribute
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 from databox_contracts.datatypes import DataType, Family
 from databox_contracts.errors import Level, Position
 from databox_contracts.formats.odcs_custom import DOCUMENT, CustomProperties, read_modes
-from databox_contracts.formats.odcs_options import OPTION_NAMES, read_enum, read_options, unenforced
+from databox_contracts.formats.odcs_options import (
+    OPTION_NAMES,
+    descriptive_options,
+    read_enum,
+    read_options,
+    unenforced,
+    unenforced_option,
+)
 from databox_contracts.formats.odcs_quality import Subject, read_quality
+from databox_contracts.formats.odcs_references import References, read_relationships
 from databox_contracts.formats.odcs_types import (
     LOGICAL_TYPES,
+    SPELLING,
     logical_name,
     read_logical_type,
     read_type,
+    spelled,
     with_number_format,
     with_time_zone,
 )
 from databox_contracts.formats.odcs_values import NUMERIC
 from databox_contracts.formats.reading import Section, nearest
 from databox_contracts.model import Dataset, Field, SchemaModes
-from databox_contracts.rules import PrimaryKey, Required, Rule, Unique
+from databox_contracts.rules import ForeignKey, PrimaryKey, Required, Rule, Unique
 
 _ELEMENT_DOCUMENTATION: Final = ("id", "synonyms", "authoritativeDefinitions")
 _DATASET_DOCUMENTATION: Final = (
@@ -56,6 +67,7 @@ class _Table:
     """What the properties of one dataset say about it as a whole, gathered on the way down."""
 
     dialect: str | None
+    references: References
     pii: bool | None = None
     rules: list[Rule] = attribute(default_factory=list)
     keys: list[tuple[int, str, Section]] = attribute(default_factory=list)
@@ -64,28 +76,36 @@ class _Table:
 
 
 def read_dataset(
-    section: Section, dialect: str | None, modes: SchemaModes | None = None, pii: bool | None = None
+    section: Section,
+    dialect: str | None,
+    references: References,
+    modes: SchemaModes | None = None,
+    pii: bool | None = None,
 ) -> Dataset | None:
-    """One schema object. `dialect` is of its physical types; `modes` and `pii` hold where it says nothing itself."""
+    """One schema object. `dialect` is of its physical types, `references` are what relationships may name.
+
+    `modes` and `pii` hold where it says nothing itself.
+    """
     name = section.needed("name", "a schema object")
     physical_name = section.text("physicalName")
     for key, value in (("name", name), ("physicalName", physical_name)):
         _check_place(section, key, value)
     section.field = None
-    custom = CustomProperties(section)
+    custom = CustomProperties(section, Dataset)
     own_pii = custom.flag("pii")
-    custom.unenforced("enforcement", "piiClass", hint="write it in the customProperties of the contract")
     logical = section.text("logicalType")
     if logical not in (None, "object"):
         section.warning(
             f"a schema object of the logical type {logical!r} is read as a table", "write object", "logicalType"
         )
-    table = _Table(dialect, pii=pii if own_pii is None else own_pii)
+    table = _Table(dialect, references, pii=pii if own_pii is None else own_pii)
     fields = tuple(_fields(section, "properties", table, ()))
     judged = read_quality(section, Subject(is_property=False))
-    own_rules = [*table.rules, *judged.own, *judged.dataset]
+    related = read_relationships(section, references, name or "")
+    own_rules = [*table.rules, *judged.own, *judged.dataset, *related]
     primary_key = _primary_key(table)
-    carried = section.carried(*_DATASET_DOCUMENTATION) | section.not_enforced("relationships")
+    carried = section.carried(*_DATASET_DOCUMENTATION)
+    own_modes = read_modes(custom)
     if table.measures:
         carried["measures"] = table.measures
     dataset = Dataset(
@@ -93,11 +113,11 @@ def read_dataset(
         physical_name=physical_name,
         fields=fields,
         rules=(*([primary_key] if primary_key is not None else []), *sorted(own_rules, key=_place)),
-        modes=read_modes(custom) or modes,
+        modes=own_modes or modes,
         description=section.text("description") or "",
         business_name=section.text("businessName"),
         tags=section.texts("tags"),
-        custom=_custom(custom, carried),
+        custom=custom.rest(carried),
         position=section.position,
     )
     if not fields:
@@ -142,8 +162,11 @@ def _primary_key(table: _Table) -> PrimaryKey | None:
 def _check_names(section: Section, dataset: Dataset) -> None:
     names = [field.name for field in dataset.fields]
     for rule in dataset.rules:
+        if isinstance(rule, PrimaryKey | ForeignKey):
+            # A key is made of properties; a relationship has been looked at.
+            continue
         for name in getattr(rule, "fields", ()):
-            if names and not isinstance(rule, PrimaryKey) and dataset.trail(name) is None:
+            if names and dataset.trail(name) is None:
                 near = nearest(name, names)
                 hint = f"did you mean {near!r}?" if near else f"it has {', '.join(names[:10])}"
                 message = f"a rule names {name!r}, which is no property of {dataset.name!r}"
@@ -193,13 +216,19 @@ def _part(section: Section | None, name: str, table: _Table) -> Field | None:
     """What an array or a map holds; the standard lets it go without a name."""
     if section is None:
         return None
-    section.raw("name")
+    unneeded = section.carried("name")
     if name != "item":
         section.field = f"{section.field}.{name}"
-    return _described(section, name, table, None)
+    return _described(section, name, table, None, unneeded)
 
 
-def _described(section: Section, name: str, table: _Table, inside: tuple[str, ...] | None) -> Field:
+def _described(
+    section: Section,
+    name: str,
+    table: _Table,
+    inside: tuple[str, ...] | None,
+    carried: Mapping[str, Any] = MappingProxyType({}),
+) -> Field:
     """The field; `inside` is the way to it through objects, None where it goes through an array or a map."""
     logical = read_logical_type(section)
     type_ = read_type(section, logical, table.dialect)
@@ -211,15 +240,17 @@ def _described(section: Section, name: str, table: _Table, inside: tuple[str, ..
     type_ = _options(section, kind, type_, rules)
     rules.extend(read_enum(section, kind))
     if logical == "vector" and type_ is None:
-        rules.append(
-            unenforced(section, "Spark has no type for vectors; write how it is stored as physicalType", "logicalType")
-        )
+        reason = "Spark has no type for vectors; write how it is stored as physicalType"
+        rules.append(unenforced(section, reason, "logicalType", custom={DOCUMENT: {"logicalType": logical}}))
     judged = read_quality(section, Subject(is_property=True, logical=kind))
     rules.extend(judged.own)
+    rules.extend(read_relationships(section, table.references, None))
     table.rules.extend(judged.dataset)
     _note_key(section, name, table, inside)
-    custom = CustomProperties(section)
-    custom.unenforced("enforcement", "schemaModes", hint="write it in the customProperties of the contract")
+    custom = CustomProperties(section, Field)
+    pii = _pii(custom, table, is_top=inside is not None and len(inside) == 1)
+    semantics, default = custom.prose("semantics"), custom.value("default")
+    carried = {**carried, **section.carried("semanticType", *_FIELD_DOCUMENTATION), **_spelling(section, kind, type_)}
     fields = tuple(_fields(section, "properties", table, inside))
     required_fields = _with_required(section, fields, rules)
     holder = section.section("map")
@@ -234,16 +265,16 @@ def _described(section: Section, name: str, table: _Table, inside: tuple[str, ..
         value=_part(holder.section("value"), "value", table) if holder is not None else None,
         description=section.text("description") or "",
         business_name=section.text("businessName"),
-        pii=_pii(custom, table, is_top=inside is not None and len(inside) == 1),
+        semantics=semantics,
+        pii=pii,
+        default=default,
         classification=section.text("classification"),
         tags=section.texts("tags"),
         partition_position=_partition(section, table),
         deprecated=section.flag("deprecated") or False,
         examples=tuple(section.listed("examples")),
         sources=section.texts("transformSourceObjects"),
-        custom=_custom(
-            custom, section.carried("semanticType", *_FIELD_DOCUMENTATION) | section.not_enforced("relationships")
-        ),
+        custom=custom.rest(carried),
         position=section.position,
     )
     if holder is not None:
@@ -296,8 +327,25 @@ def _options(section: Section, kind: str | None, type_: DataType | None, rules: 
     elif kind in ("timestamp", "time") and "timezone" in options.data:
         type_, doubt = with_time_zone(options, type_)
     if doubt is not None:
-        rules.append(unenforced(options, doubt, "format" if kind in NUMERIC else "timezone"))
+        rules.append(unenforced_option(options, doubt, "format" if kind in NUMERIC else "timezone"))
     return type_
+
+
+def _spelling(section: Section, kind: str | None, type_: DataType | None) -> dict[str, Any]:
+    """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
+    written = {key: section.data[key] for key in SPELLING[:2] if section.data.get(key) is not None}
+    section_of_options = section.section("logicalTypeOptions")
+    options: dict[str, Any] = {}
+    descriptive: dict[str, Any] = {}
+    if section_of_options is not None:
+        key = "format" if kind in NUMERIC else "timezone"
+        if section_of_options.data.get(key) is not None:
+            options = {key: section_of_options.data[key]}
+        descriptive = descriptive_options(section_of_options, kind)
+    whole = {**written, **({"logicalTypeOptions": options} if options else {})}
+    if whole == spelled(type_) or not whole:
+        return {"logicalTypeOptions": descriptive} if descriptive else {}
+    return {**written, **({"logicalTypeOptions": options | descriptive} if options or descriptive else {})}
 
 
 def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule]) -> tuple[Field, ...]:
@@ -307,7 +355,7 @@ def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule
         return fields
     names = options.texts("required")
     if not fields:
-        rules.append(unenforced(options, "'required' of an object that declares no properties", "required"))
+        rules.append(unenforced_option(options, "'required' of an object that declares no properties", "required"))
         return fields
     known = [field.name for field in fields]
     for at, name in enumerate(names):
@@ -353,10 +401,6 @@ def _pii(custom: CustomProperties, table: _Table, *, is_top: bool) -> bool | Non
         return True
     # Below, a field inherits from the one around it.
     return table.pii if said is None and is_top else said
-
-
-def _custom(custom: CustomProperties, carried: dict[str, Any]) -> dict[str, Any]:
-    return custom.values | ({DOCUMENT: carried} if carried else {})
 
 
 def _place(rule: Rule) -> tuple[int, int]:

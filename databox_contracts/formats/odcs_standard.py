@@ -22,7 +22,6 @@ _DOCUMENTATION: Final = (
     "authoritativeDefinitions",
     "synonyms",
     "context",
-    "relationships",
     "roles",
     "support",
     "price",

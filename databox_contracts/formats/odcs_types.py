@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from databox_contracts.datatypes import DataType, Family, parse_type
 from databox_contracts.errors import UnknownTypeError
@@ -117,7 +117,7 @@ def read_type(section: Section, logical: str | None, dialect: str | None) -> Dat
     declared = LOGICAL_TYPES[logical] if logical is not None else None
     if spelling is None or not spelling.strip():
         return declared
-    physical = _parsed(section, spelling, dialect)
+    physical = _parsed(section, spelling, logical, dialect)
     if physical is None:
         return declared
     if logical is not None and not _agree(logical, physical):
@@ -129,11 +129,15 @@ def read_type(section: Section, logical: str | None, dialect: str | None) -> Dat
     return physical
 
 
-def _parsed(section: Section, spelling: str, dialect: str | None) -> DataType | None:
+def _parsed(section: Section, spelling: str, logical: str | None, dialect: str | None) -> DataType | None:
     try:
         parsed = parse_type(spelling, dialect)
     except UnknownTypeError as error:
-        section.error(f"unknown physicalType {spelling[:60]!r}", error.hint, "physicalType")
+        message = f"unknown physicalType {spelling[:60]!r}"
+        if logical is None:
+            section.error(message, error.hint, "physicalType")
+        else:
+            section.warning(f"{message}; only the logicalType {logical!r} is enforced", error.hint, "physicalType")
         return None
     if parsed.precision is not None and (parsed.scale or 0) > parsed.precision:
         section.error(f"{parsed} has more fraction digits than digits", "correct it", "physicalType")
@@ -198,3 +202,58 @@ def with_time_zone(section: Section, type_: DataType | None) -> tuple[DataType |
             "timezone",
         )
     return type_, None
+
+
+# --- the way back: a type in the standard's words ---------------------------------------------------------------------
+
+# Spellings that mean the same in every SQL dialect. What is not here has a logical type that says it all.
+_PHYSICAL: Final[dict[tuple[Family, int | None], str]] = {
+    (Family.INTEGER, 8): "tinyint",
+    (Family.INTEGER, 16): "smallint",
+    (Family.INTEGER, 32): "int",
+    (Family.INTEGER, 64): "bigint",
+    (Family.NUMBER, 32): "float",
+    (Family.NUMBER, 64): "double",
+    (Family.DECIMAL, None): "decimal",
+    (Family.BINARY, None): "binary",
+    (Family.VARIANT, None): "variant",
+}
+_LOGICAL_FOR_WRITING: Final = {**_LOGICAL_OF, Family.BINARY: "string", Family.VARIANT: "object"}
+
+SPELLING: Final = ("logicalType", "physicalType", "logicalTypeOptions")
+"""The entries of a property that say its type; of the options `format` of numbers and `timezone`."""
+
+
+def spelled(type_: DataType | None) -> dict[str, Any]:
+    """The entries that say a type; what an array, map or object contains is said by its parts."""
+    if type_ is None:
+        return {}
+    found: dict[str, Any] = {"logicalType": _LOGICAL_FOR_WRITING[type_.family]}
+    physical = _PHYSICAL.get((type_.family, type_.bits))
+    if type_.family is Family.DECIMAL and type_.precision is not None:
+        physical = f"decimal({type_.precision}, {type_.scale or 0})"
+    elif type_.family is Family.STRING and type_.length is not None:
+        physical = f"varchar({type_.length})"
+    if physical is not None:
+        found["physicalType"] = physical
+    if type_.zone is not None:
+        found["logicalTypeOptions"] = {"timezone": type_.zone}
+    return found
+
+
+def meant(spelling: Mapping[str, Any], dialect: str | None) -> DataType | None:
+    """The type that those entries of a property mean, without a remark; a word that is not known means nothing."""
+    logical, physical = spelling.get("logicalType"), spelling.get("physicalType")
+    options = spelling.get("logicalTypeOptions") or {}
+    type_ = declared = LOGICAL_TYPES.get(logical) if logical is not None else None
+    if physical is not None and physical.strip():
+        try:
+            type_ = parse_type(physical, dialect)
+        except UnknownTypeError:
+            type_ = declared
+    width = _WIDTHS.get(options.get("format", ""))
+    if width is not None and type_ is not None and type_ == declared and type_.family is width.family:
+        return width
+    if type_ is not None and type_.family is Family.TIMESTAMP and type_.zone is None:
+        return replace(type_, zone=options.get("timezone"))
+    return type_

@@ -61,6 +61,7 @@ class Document:
         self.findings: list[Finding] = []
         self._root = root
         self._entries: dict[int, _Entries] = {}
+        self._places: dict[DataPath, tuple[yaml.Node, yaml.Node]] = {}
         self.data: Any = None if root is None else self._value(root)
 
     def position(self, path: DataPath) -> Position:
@@ -96,18 +97,26 @@ class Document:
 
     def _follow(self, path: DataPath) -> tuple[int, yaml.Node, yaml.Node]:
         """How many steps of the path exist, and the last one's key and value; a list item stands for both."""
-        key = value = self._root or _NOTHING
-        for depth, step in enumerate(path):
-            if isinstance(step, str):
-                pair = self._entries.get(id(value), {}).get(step)
-                if pair is None:
-                    return depth, key, value
-                key, value = pair
-            elif isinstance(value, yaml.SequenceNode) and 0 <= step < len(value.value):
-                key = value = value.value[step]
-            else:
-                return depth, key, value
-        return len(path), key, value
+        known = self._places.get(path)
+        if known is not None:
+            return len(path), *known
+        if not path:
+            return 0, self._root or _NOTHING, self._root or _NOTHING
+        # The way to the entry around it has been gone before, as a rule.
+        depth, key, value = self._follow(path[:-1])
+        found = self._step(value, path[-1]) if depth == len(path) - 1 else None
+        if found is None:
+            return depth, key, value
+        self._places[path] = found
+        return len(path), *found
+
+    def _step(self, value: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+        """The key and value one step further; None where there is no such entry."""
+        if isinstance(step, str):
+            return self._entries.get(id(value), {}).get(step)
+        if isinstance(value, yaml.SequenceNode) and 0 <= step < len(value.value):
+            return value.value[step], value.value[step]
+        return None
 
     def _value(self, node: yaml.Node) -> Any:
         if isinstance(node, yaml.ScalarNode):

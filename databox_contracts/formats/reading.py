@@ -94,13 +94,16 @@ class Section:
 
     def carried(self, *keys: str) -> dict[str, Any]:
         """Those of the entries that are there, as they are: documentation, which nothing is derived from."""
-        return {key: self.data[key] for key in keys if self.raw(key) is not None}
+        self._asked.update(keys)
+        data = self.data
+        return {key: data[key] for key in keys if data.get(key) is not None}
 
     # --- scalars ------------------------------------------------------------------------------------------------------
 
     def text(self, key: str) -> str | None:
         """Text; a number or a boolean gives what was written, with a warning that it wants quotes."""
-        value = self.raw(key)
+        self._asked.add(key)
+        value = self.data.get(key)
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, list | dict):
@@ -123,7 +126,8 @@ class Section:
 
     def flag(self, key: str) -> bool | None:
         """True or false."""
-        value = self.raw(key)
+        self._asked.add(key)
+        value = self.data.get(key)
         if value is None or isinstance(value, bool):
             return value
         self.error(f"{key!r} must be true or false, not {described(value)}", f"write `{key}: true`", key)
@@ -165,7 +169,8 @@ class Section:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of text; a lone text counts as a list of one, with a warning."""
-        value = self.raw(key)
+        self._asked.add(key)
+        value = self.data.get(key)
         if value is None:
             return ()
         if isinstance(value, str):
@@ -185,7 +190,8 @@ class Section:
 
     def listed(self, key: str) -> list[Any]:
         """A list of whatever."""
-        value = self.raw(key)
+        self._asked.add(key)
+        value = self.data.get(key)
         if value is None or isinstance(value, list):
             return value or []
         self.error(f"{key!r} must be a list, not {described(value)}", f"write `{key}: [...]`", key)
@@ -193,7 +199,8 @@ class Section:
 
     def section(self, key: str) -> Section | None:
         """A mapping."""
-        value = self.raw(key)
+        self._asked.add(key)
+        value = self.data.get(key)
         if value is None or isinstance(value, dict):
             return None if value is None else Section(self.report, (*self.path, key), value, self.field)
         self.error(f"{key!r} must be a mapping, not {described(value)}", f"indent its entries below `{key}:`", key)

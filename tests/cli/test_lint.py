@@ -24,7 +24,7 @@ schema:
       - {name: a, logicalType: string}
 """
 WARNED = GOOD + "      - {name: b, logicalType: string, requird: true}\n"
-BAD = WARNED + "      - {name: c, physicalType: nonsense}\nslaProperties: [{property: latency, value: 1}]\n"
+BAD = WARNED + "      - {name: c, physicalType: nonsense}\nslaDefaultElement: t.a\n"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_every_finding_is_printed_and_errors_exit_1(folder, capsys):
     assert [line.split(" (")[0] for line in lines] == [
         "bad.yml:9:40: warning: the unknown key 'requird' is ignored",
         "bad.yml:10:33: error: unknown physicalType 'nonsense'",
-        "bad.yml:11:1: note: 'slaProperties' is not enforced",
+        "bad.yml:11:1: note: 'slaDefaultElement' is not enforced: there are no service levels",
         "warned.yaml:9:40: warning: the unknown key 'requird' is ignored",
         "3 files: 1 error, 2 warnings, 1 note",
     ]
@@ -98,7 +98,7 @@ def test_github_annotations(folder, capsys):
         "::warning file=bad.yml,line=9,col=40::the unknown key 'requird' is ignored (did you mean 'required'?)",
         "::error file=bad.yml,line=10,col=33::unknown physicalType 'nonsense' (use a Spark or SQL type such as string, "
         "int, bigint, decimal(10,2), timestamp, array<string>)",
-        "::notice file=bad.yml,line=11,col=1::'slaProperties' is not enforced",
+        "::notice file=bad.yml,line=11,col=1::'slaDefaultElement' is not enforced: there are no service levels",
         "::warning file=a%2Cb.yaml,line=9,col=40::the unknown key 'requird' is ignored (did you mean 'required'?)",
     ]
 
@@ -122,7 +122,7 @@ def test_the_golden_documents_have_no_errors(capsys, name):
 
 
 def test_the_commands_are_listed():
-    assert [command.name for command in COMMANDS] == ["lint", "verify"]
+    assert [command.name for command in COMMANDS] == ["lint", "show", "convert", "verify"]
 
 
 def test_no_command_and_an_unknown_one_could_not_run(capsys):

@@ -642,14 +642,14 @@ QUALITY_FINDINGS = [
     ("{type: text, description: All is well.}", ["11:7: warning: not enforced: a promise in prose"]),
     (
         "{type: sql, query: select 1, mustBe: true}",
-        ["11:7: warning: not enforced: a rule in SQL, which this version does not run"],
+        ["11:7: warning: not enforced: a query held against true or false"],
     ),
+    ("{type: sql, mustBe: 1}", ["11:7: error: a rule of type sql has no 'query'"]),
+    ("{type: sql, query: select 1}", ["11:7: error: a rule has no operator"]),
+    ("{type: sql, query: select count(*) from t, mustBe: -1}", []),
     (
-        "{type: sql, mustBe: 1}",
-        [
-            "11:7: error: a rule of type sql has no 'query'",
-            "11:7: warning: not enforced: a rule in SQL, which this version does not run",
-        ],
+        "{type: sql, query: drop table t, mustBe: 1}",
+        ["11:7: warning: not enforced: a statement that is not one SELECT"],
     ),
     (
         "{engine: soda, implementation: x}",
@@ -678,7 +678,7 @@ def test_a_value_that_can_never_be_missing_is_left_out():
     ("entry", "reason"),
     [
         ("{type: text, name: n, severity: info}", "a promise in prose"),
-        ("{type: sql, name: n, severity: info, query: q, mustBe: 1}", "a rule in SQL, which this version does not run"),
+        ("{type: sql, name: n, severity: info, query: q, mustBe: 1}", "a statement that is not one SELECT"),
         ("{type: custom, name: n, severity: info, engine: e, implementation: {a: 1}}", "a rule for another engine, e"),
     ],
 )
@@ -750,14 +750,32 @@ FIELD_FINDINGS = [
     ("primaryKeyPosition: 1", ["10:25: warning: primaryKeyPosition without primaryKey is ignored"]),
     ("tags: x", ["10:11: warning: 'tags' must be a list"]),
     ("businessName: 5", ["10:19: warning: 'businessName' is the number 5 and is read as the text '5'"]),
-    ("relationships: [{to: u.a}]", ["10:5: note: 'relationships' is not enforced"]),
+    ("relationships: [{to: u.a}]", ["10:26: warning: 'u.a' names no dataset of this contract"]),
+    ("relationships: [{to: t.d}]", ["10:26: warning: 't.d' names no property of 't'"]),
+    ("relationships: [{to: t.c}]", []),
+    ("relationships: []", []),
     (
         "relationships: [{too: u.a}]",
+        ["10:21: error: a relationship has no 'to'", "10:22: warning: the unknown key 'too' is ignored"],
+    ),
+    ("relationships: [{to: ''}]", ["10:26: error: a relationship has no 'to'"]),
+    ("relationships: [{to: 5}]", ["10:26: error: 'to' must be a reference, not the number 5"]),
+    ("relationships: [{to: a}]", ["10:26: error: a relationship to a property of no table"]),
+    (
+        "relationships: [{from: t.c, to: t.c}]",
+        ["10:28: error: the relationship of a property has no 'from': it is the property"],
+    ),
+    ("relationships: [{to: [t.c, t.d]}]", ["10:26: error: a relationship from 1 to 2 properties"]),
+    (
+        "relationships: [{to: schema/x/properties/y}]",
         [
-            "10:5: note: 'relationships' is not enforced",
-            "10:21: warning: an item of 'relationships' has no 'to'",
-            "10:22: warning: the unknown key 'too' is ignored",
+            "10:26: warning: not enforced: a relationship to an id that this contract does not have, "
+            "and other documents' ids say no name"
         ],
+    ),
+    (
+        "relationships: [{to: t.c, type: looksLike}]",
+        ["10:37: warning: not enforced: a relationship of the type 'looksLike'"],
     ),
     ("authoritativeDefinitions: [{url: x}]", ["10:32: warning: an item of 'authoritativeDefinitions' has no 'type'"]),
     ("customProperties: [{value: 1}]", ["10:24: error: a custom property has no 'property'"]),
@@ -872,10 +890,16 @@ CONTRACT_FINDINGS = [
     ("schemas: []", [f"1:1: {NO_DATASET}", "5:1: warning: the unknown key 'schemas' is ignored"]),
     (
         "slaProperties: [{property: latency, value: 4, unit: h}]",
-        [f"1:1: {NO_DATASET}", "5:1: note: 'slaProperties' is not enforced"],
+        [
+            f"1:1: {NO_DATASET}",
+            "5:18: note: the service level 'latency' is not enforced: it is about no dataset",
+        ],
     ),
     ("slaProperties: []", [f"1:1: {NO_DATASET}"]),
-    ("slaDefaultElement: t.c", [f"1:1: {NO_DATASET}", "5:1: note: 'slaDefaultElement' is not enforced"]),
+    (
+        "slaDefaultElement: t.c",
+        [f"1:1: {NO_DATASET}", "5:1: note: 'slaDefaultElement' is not enforced: there are no service levels"],
+    ),
     ("description: {purpos: x}", [f"1:1: {NO_DATASET}", "5:15: warning: the unknown key 'purpos' is ignored"]),
     (
         "team: [{usernam: x}]",
@@ -1000,9 +1024,8 @@ def test_what_was_written_is_carried():
         "price": {"priceAmount": 1},
         "roles": [{"role": "r"}],
         "slaProperties": [{"property": "latency", "value": 1}],
-        "apiVersion": "v3.1.0",
-        "kind": "DataContract",
     }
+    assert DOCUMENT not in load_contract(HEAD).custom
 
 
 # --- privacy and modes ------------------------------------------------------------------------------------------------
