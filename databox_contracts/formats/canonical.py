@@ -24,7 +24,8 @@ def canonical(contract: Contract, *, carried: bool = True) -> dict[str, Any]:
     """What the contract promises and says, without where it stands in which document.
 
     Left out is what is not said. Rules stand in the order of `rules.py`, those of a kind in that of their text; a key
-    of one field is that field's. Without `carried`, what a dialect has beyond the model (`custom["$odcs"]`) is left out too.
+    of one field is that field's. Without `carried`, what a dialect has beyond the model (`custom["$odcs"]`) is left
+    out too.
     """
     return _Canonical(carried).model(contract)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.errors import Position
+from databox_contracts.formats.odcs_custom import DOCUMENT
 from databox_contracts.formats.odcs_values import TEMPORAL, comparable, read_limit, read_values
 from databox_contracts.formats.reading import Section, described
 from databox_contracts.patterns import PatternError, to_java
@@ -41,7 +42,6 @@ FORMATS: Final = ("uuid", "email", "uri", "hostname", "ipv4", "ipv6", "date", "d
 
 # Said, and no promise about the data.
 _DESCRIPTIVE: Final = ("defaultTimezone", "distanceMetric", "embeddingModel", "embeddingModelVersion")
-_DOCUMENT: Final = "$odcs"
 
 
 def read_options(section: Section, logical: str | None) -> list[Rule]:
@@ -93,7 +93,7 @@ def read_enum(section: Section, logical: str | None) -> Iterator[Rule]:
             section.warning(f"{described(value)} is listed twice", "remove one", "enum")
         seen.add((type(value), value))
     if values:
-        custom = {_DOCUMENT: {"enum": beside}} if any(beside) else {}
+        custom = {DOCUMENT: {"enum": beside}} if any(beside) else {}
         yield rules.Enum(values=values, position=section.at("enum"), custom=custom)
 
 
@@ -216,7 +216,7 @@ def unenforced(section: Section, reason: str, *steps: str | int, **facts: Any) -
 
 def unenforced_option(section: Section, reason: str, key: str) -> NotEnforced:
     """As `unenforced`, for an option, which is carried with the rule."""
-    return unenforced(section, reason, key, custom={_DOCUMENT: {"logicalTypeOptions": {key: section.data[key]}}})
+    return unenforced(section, reason, key, custom={DOCUMENT: {"logicalTypeOptions": {key: section.data[key]}}})
 
 
 def descriptive_options(section: Section, logical: str | None) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from databox_contracts.formats.odcs_custom import DOCUMENT
 from databox_contracts.formats.odcs_options import unenforced
 from databox_contracts.formats.reading import Section, described
 from databox_contracts.rules import ForeignKey, Rule, Severity
 
 _TYPE: Final = "foreignKey"
 _NOTATION: Final = ("from", "to")
-DOCUMENT: Final = "$odcs"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from databox_contracts.errors import Level, Position
 from databox_contracts.formats.odcs_custom import DOCUMENT, CustomProperties, read_modes
 from databox_contracts.formats.odcs_options import (
     OPTION_NAMES,
-    descriptive_options,
     read_enum,
     read_options,
     unenforced,
@@ -23,11 +22,10 @@ from databox_contracts.formats.odcs_quality import Subject, read_quality
 from databox_contracts.formats.odcs_references import References, read_relationships
 from databox_contracts.formats.odcs_types import (
     LOGICAL_TYPES,
-    SPELLING,
     logical_name,
     read_logical_type,
+    read_spelling,
     read_type,
-    spelled,
     with_number_format,
     with_time_zone,
 )
@@ -250,7 +248,11 @@ def _described(
     custom = CustomProperties(section, Field)
     pii = _pii(custom, table, is_top=inside is not None and len(inside) == 1)
     semantics, default = custom.prose("semantics"), custom.value("default")
-    carried = {**carried, **section.carried("semanticType", *_FIELD_DOCUMENTATION), **_spelling(section, kind, type_)}
+    carried = {
+        **carried,
+        **section.carried("semanticType", *_FIELD_DOCUMENTATION),
+        **read_spelling(section, kind, type_),
+    }
     fields = tuple(_fields(section, "properties", table, inside))
     required_fields = _with_required(section, fields, rules)
     holder = section.section("map")
@@ -329,23 +331,6 @@ def _options(section: Section, kind: str | None, type_: DataType | None, rules: 
     if doubt is not None:
         rules.append(unenforced_option(options, doubt, "format" if kind in NUMERIC else "timezone"))
     return type_
-
-
-def _spelling(section: Section, kind: str | None, type_: DataType | None) -> dict[str, Any]:
-    """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
-    written = {key: section.data[key] for key in SPELLING[:2] if section.data.get(key) is not None}
-    section_of_options = section.section("logicalTypeOptions")
-    options: dict[str, Any] = {}
-    descriptive: dict[str, Any] = {}
-    if section_of_options is not None:
-        key = "format" if kind in NUMERIC else "timezone"
-        if section_of_options.data.get(key) is not None:
-            options = {key: section_of_options.data[key]}
-        descriptive = descriptive_options(section_of_options, kind)
-    whole = {**written, **({"logicalTypeOptions": options} if options else {})}
-    if whole == spelled(type_) or not whole:
-        return {"logicalTypeOptions": descriptive} if descriptive else {}
-    return {**written, **({"logicalTypeOptions": options | descriptive} if options or descriptive else {})}
 
 
 def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule]) -> tuple[Field, ...]:

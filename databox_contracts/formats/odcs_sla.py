@@ -21,7 +21,6 @@ MEASURED: Final[dict[str, type[Freshness] | type[Retention]]] = {
 }
 PROPERTY: Final[dict[type[Rule], str]] = {Freshness: "latency", Retention: "retention"}
 
-_MEASURE: Final = ("property", "value", "unit", "element", "description")
 _DOCUMENTATION: Final = ("driver", "customProperties", "authoritativeDefinitions")
 _UNUSED: Final = ("valueExt", "scheduler", "schedule")
 

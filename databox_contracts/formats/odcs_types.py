@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from databox_contracts.datatypes import DataType, Family, parse_type
 from databox_contracts.errors import UnknownTypeError
+from databox_contracts.formats.odcs_options import descriptive_options
+from databox_contracts.formats.odcs_values import NUMERIC
 from databox_contracts.formats.reading import Section, nearest
 
 # What a logical type alone constrains: the family. Spark has no type of its own for vectors.
@@ -202,6 +204,23 @@ def with_time_zone(section: Section, type_: DataType | None) -> tuple[DataType |
             "timezone",
         )
     return type_, None
+
+
+def read_spelling(section: Section, kind: str | None, type_: DataType | None) -> dict[str, Any]:
+    """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
+    written = {key: section.data[key] for key in SPELLING[:2] if section.data.get(key) is not None}
+    section_of_options = section.section("logicalTypeOptions")
+    options: dict[str, Any] = {}
+    descriptive: dict[str, Any] = {}
+    if section_of_options is not None:
+        key = "format" if kind in NUMERIC else "timezone"
+        if section_of_options.data.get(key) is not None:
+            options = {key: section_of_options.data[key]}
+        descriptive = descriptive_options(section_of_options, kind)
+    whole = {**written, **({"logicalTypeOptions": options} if options else {})}
+    if whole == spelled(type_) or not whole:
+        return {"logicalTypeOptions": descriptive} if descriptive else {}
+    return {**written, **({"logicalTypeOptions": options | descriptive} if options or descriptive else {})}
 
 
 # --- the way back: a type in the standard's words ---------------------------------------------------------------------

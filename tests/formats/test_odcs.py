@@ -11,7 +11,7 @@ from databox_contracts.datatypes import DataType, Family
 from databox_contracts.errors import Level
 from databox_contracts.formats import load_contract, read
 from databox_contracts.formats.odcs_custom import DOCUMENT
-from databox_contracts.model import Enforcement, Member, Mode, SchemaModes
+from databox_contracts.model import Consumer, Enforcement, Evolution, Governance, Member, Mode, SchemaModes, Team
 from databox_contracts.plan import build_plan
 from databox_contracts.rules import NO_ROWS, Dimension, Operator, Severity, Threshold, Unit
 
@@ -1064,3 +1064,313 @@ def test_a_contract_of_a_thousand_fields():
     contract = load_contract(of_table(f"properties:\n{fields}"))
     assert len(contract.datasets[0].fields) == 1000
     assert contract.findings == ()
+
+
+# --- a type that nobody knows -----------------------------------------------------------------------------------------
+
+
+def test_an_unknown_physical_type_beside_a_logical_one_is_a_warning():
+    block = "logicalType: boolean\nphysicalType: Flag"
+    assert found(of_property(block)) == [
+        "10:19: warning: unknown physicalType 'Flag'; only the logicalType 'boolean' is enforced"
+    ]
+    assert field(block).type == DataType(Family.BOOLEAN)
+    assert field(block).custom[DOCUMENT] == {"logicalType": "boolean", "physicalType": "Flag"}
+
+
+# --- relationships ----------------------------------------------------------------------------------------------------
+
+RELATED = """\
+schema:
+- name: t
+  id: t1
+  relationships: %s
+  properties:
+  - {name: a, id: a1, logicalType: string, relationships: %s}
+  - name: o
+    id: o1
+    logicalType: object
+    properties: [{name: b, id: b1, logicalType: string}]
+- name: shop.u
+  id: u1
+  properties:
+  - {name: x, id: x1, logicalType: string}
+  - {name: y, id: y1, logicalType: object, properties: [{name: z, id: z1, logicalType: string}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("to", "expected"),
+    [
+        ("shop.u.x", ("shop.u", ("x",))),
+        ("shop.u.y.z", ("shop.u", ("y.z",))),
+        ("t.o.b", ("t", ("o.b",))),
+        ("schema/u1/properties/x1", ("shop.u", ("x",))),
+        ("/schema/u1/properties/y1/properties/z1", ("shop.u", ("y.z",))),
+        ("'#/schema/u1/properties/x1'", ("shop.u", ("x",))),
+        ("other.v.w", ("other.v", ("w",))),
+        ("https://example.com/c.yaml#v.w", ("https://example.com/c.yaml#v", ("w",))),
+    ],
+)
+def test_a_property_refers_to_another(to, expected):
+    contract, findings = read(HEAD + RELATED % ("[]", f"[{{to: {to}}}]"))
+    assert [finding for finding in findings if finding.level is Level.ERROR] == []
+    (rule,) = contract.datasets[0].fields[0].rules
+    assert (rule.kind, rule.fields, rule.to, rule.to_fields) == ("foreign_key", (), *expected)
+    (check,) = [check for check in build_plan(contract, contract.datasets[0]).checks if check.rule is rule]
+    assert (check.id, check.keys) == ("t.a.foreign_key", (("a",),))
+
+
+@pytest.mark.parametrize(
+    ("entry", "fields", "to_fields"),
+    [
+        ("{from: t.a, to: shop.u.x}", ("a",), ("x",)),
+        ("{from: [t.a], to: [shop.u.x]}", ("a",), ("x",)),
+        ("{from: [t.a, t.o.b], to: [shop.u.x, shop.u.y.z]}", ("a", "o.b"), ("x", "y.z")),
+        (
+            "{from: [schema/t1/properties/a1, schema/t1/properties/o1/properties/b1], to: [shop.u.x, shop.u.y.z]}",
+            ("a", "o.b"),
+            ("x", "y.z"),
+        ),
+    ],
+)
+def test_a_dataset_refers_to_another(entry, fields, to_fields):
+    contract = load_contract(HEAD + RELATED % (f"[{entry}]", "[]"))
+    assert contract.findings == ()
+    (rule,) = contract.datasets[0].rules
+    assert (rule.fields, rule.to, rule.to_fields) == (fields, "shop.u", to_fields)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("{to: shop.u.x}", "8:19: error: a relationship has no 'from'"),
+        ("{from: t.a}", "8:19: error: a relationship has no 'to'"),
+        ("{from: t.a, to: [shop.u.x, shop.u.y]}", "8:35: error: a relationship from 1 to 2 properties"),
+        ("{from: [t.a, t.o], to: [shop.u.x, t.a]}", "8:42: error: the parts of a key are in several datasets"),
+        ("{from: shop.u.x, to: t.a}", "8:26: error: the relationship is of 't' and is from 'shop.u'"),
+        ("{from: t.nothing, to: shop.u.x}", "8:26: warning: 'nothing' is no property of 't'"),
+        (
+            "{from: t.a, to: 'c.yaml#/schema/v/properties/w'}",
+            "8:35: warning: not enforced: a relationship to an id that this contract does not have, "
+            "and other documents' ids say no name",
+        ),
+    ],
+)
+def test_findings_about_relationships(entry, expected):
+    assert found(HEAD + RELATED % (f"[{entry}]", "[]")) == [expected]
+
+
+# --- service levels ---------------------------------------------------------------------------------------------------
+
+TWO_TABLES = """\
+schema:
+- name: t
+  physicalName: s.t
+  properties: [{name: at, logicalType: timestamp}]
+- {name: u, properties: [{name: at, logicalType: timestamp}]}
+"""
+ONE_TABLE = TWO_TABLES[: TWO_TABLES.index("- {name: u")]
+
+
+def service_levels(entries: str, tables: str = ONE_TABLE) -> list[tuple[object, ...]]:
+    contract = load_contract(f"{HEAD}{tables}slaProperties: {entries}\n")
+    return [
+        (dataset.name, rule.kind, getattr(rule, "seconds", None), getattr(rule, "element", None))
+        for dataset in contract.datasets
+        for rule in dataset.rules
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ("[]", []),
+        ("[{property: latency, value: 4, unit: d}]", [("t", "freshness", 345_600, None)]),
+        ("[{property: LY, value: '4', unit: hr}]", [("t", "freshness", 14_400, None)]),
+        ("[{property: freshness, value: PT90S, element: t.at}]", [("t", "freshness", 90, "at")]),
+        ("[{property: freshness, value: 0, unit: s, element: s.t.at}]", [("t", "freshness", 0, "at")]),
+        ("[{property: retention, value: 3, unit: y, element: at}]", [("t", "retention", 94_608_000, "at")]),
+        ("[{property: re, value: 1.5, unit: min, element: t}]", [("t", "retention", 90, None)]),
+        ("[{property: availability, value: 99.9, unit: percent}]", [("t", "not_enforced", None, None)]),
+        ("[{property: latency, value: 4}]", [("t", "not_enforced", None, None)]),
+    ],
+)
+def test_service_levels(entries, expected):
+    assert service_levels(entries) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        (
+            "[{property: latency, value: 1, unit: s}]",
+            [("t", "freshness", 1, None), ("u", "freshness", 1, None)],
+        ),
+        (
+            "[{property: latency, value: 1, unit: s, element: 'u.at, t.at'}]",
+            [("t", "freshness", 1, "at"), ("u", "freshness", 1, "at")],
+        ),
+        ("[{property: frequency, value: 1, unit: d, element: u.at}]", [("u", "not_enforced", None, None)]),
+        (
+            "[{property: latency, value: 1, unit: s, element: v.at}]",
+            [("t", "not_enforced", None, None), ("u", "not_enforced", None, None)],
+        ),
+        (
+            "[{property: retention, value: 1, unit: s}]\nslaDefaultElement: u.at",
+            [("u", "retention", 1, "at")],
+        ),
+    ],
+)
+def test_service_levels_of_several_datasets(entries, expected):
+    assert service_levels(entries, TWO_TABLES) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (
+            "{property: latency, value: 4, unit: dys}",
+            "9:44: error: '4 dys' is no length of time: the unit 'dys' is not known",
+        ),
+        ("{property: latency, value: -4, unit: d}", "9:44: error: '-4 d' is no length of time: it has a sign"),
+        ("{property: latency, value: soon}", "9:44: error: 'soon' is no length of time: it has no number"),
+        ("{property: latency, unit: d}", "9:17: error: a service level has no 'value'"),
+        ("{value: 4}", "9:17: error: a service level has no 'property'"),
+        ("{property: latency, value: 4, unit: d, element: t.no}", "9:65: warning: 'no' is no property of 't'"),
+        ("{property: latency, value: 4, unit: d, valueExt: 5}", "9:56: note: 'valueExt' is not enforced"),
+        (
+            "{property: availability, value: 99}",
+            "9:28: warning: not enforced: the service level 'availability', which no data shows",
+        ),
+    ],
+)
+def test_findings_about_service_levels(entry, expected):
+    lines = found(f"{HEAD}{ONE_TABLE}slaProperties: [{entry}]\n")
+    assert expected in lines
+    assert len([line for line in lines if "error" in line]) == int("error" in expected)
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select count(*) from ${table} where ${column} is null", None),
+        ("SELECT COUNT(*) FROM {object} WHERE {property} IS NOT NULL", None),
+        ("select 1", None),
+        ("(select max(a) from t);", None),
+        ("with x as (select a from t) select sum(a) / count(*) from x", None),
+        ("select a from t order by a limit 1", None),
+        ("select a from t", "a query that may return many rows"),
+        ("select sum(a) over () from t", "a query that may return many rows"),
+        ("select count(*) from t group by a", "a query that may return many rows"),
+        ("select a, b from t", "a query that does not return one number"),
+        ("select * from t", "a query that does not return one number"),
+        ("select 1 union select 2", "a statement that is not one SELECT"),
+        ("insert into t select 1", "a statement that is not one SELECT"),
+        ("explain select 1", "a statement that is not one SELECT"),
+        ("select 1; select 2", "2 queries, and a promise is one"),
+        ("-- nothing", "0 queries, and a promise is one"),
+        ("select java_method('a', 'b')", "a query that calls java_method"),
+        ("select count(*) frm t where (", "a query that is not Spark SQL"),
+    ],
+)
+def test_a_query_is_run_only_if_it_reads_one_number(query, reason):
+    (rule,) = field(f'logicalType: string\nquality:\n- {{type: sql, query: "{query}", mustBeLessThan: 0.5}}').rules
+    if reason is None:
+        assert (rule.kind, rule.sql, rule.threshold) == ("query", query, Threshold(Operator.LESS_THAN, 0.5))
+    else:
+        assert (rule.kind, rule.reason) == ("not_enforced", reason)
+
+
+# --- what the standard has no word for --------------------------------------------------------------------------------
+
+
+def test_a_rule_of_ours():
+    block = (
+        "logicalType: string\nquality:\n- type: custom\n  engine: databox\n  name: n\n  severity: info\n"
+        "  implementation: {rule: enum, values: [NO, null, '']}\n"
+    )
+    (rule,) = field(block).rules
+    assert facts(rule) == {"values": ("NO", None, ""), "name": "n", "severity": Severity.INFO}
+    assert found(of_property(block)) == []
+
+
+@pytest.mark.parametrize(
+    ("implementation", "expected"),
+    [
+        ("{rule: enm, values: []}", ["11:62: error: unknown rule 'enm'"]),
+        ("{values: []}", ["11:55: error: a rule of ours has no 'rule'"]),
+        ("{rule: expression}", ["11:55: error: the rule 'expression' has no 'sql'"]),
+        ("{rule: expression, sql: a, sqll: b}", ["11:82: warning: the unknown key 'sqll' is ignored"]),
+        ("{rule: present}", ["11:62: error: unknown rule 'present'"]),
+        (
+            "{rule: row_count, threshold: {mustBe: 1, mustNotBe: 2}}",
+            ["11:84: error: a threshold has one operator, in rows or percent"],
+        ),
+        ("{rule: row_count, threshold: {mustBe: x}}", ["11:93: error: 'mustBe' must be a number, not the text 'x'"]),
+        ("{rule: row_count, threshold: 5}", ["11:84: error: 'threshold' must be a mapping, not the number 5"]),
+        ("{rule: not_enforced, reason: why}", ["11:7: warning: not enforced: why"]),
+        ("text", ["11:7: warning: not enforced: a rule for another engine, databox"]),
+    ],
+)
+def test_findings_about_rules_of_ours(implementation, expected):
+    block = f"logicalType: string\nquality:\n- {{type: custom, engine: databox, implementation: {implementation}}}"
+    assert found(of_property(block)) == expected
+
+
+def test_words_of_ours_become_the_model():
+    contract = load_contract(CASES / "whole.odcs.yaml")
+    assert contract.governance == Governance(
+        pii_class="B", retention_days=0, purposes=("reports",), read=("finance",), write=("checkout",)
+    )
+    assert contract.consumers[0] == Consumer(
+        name="Reports", contact="reports@example.com", datasets=("lines",), fields=("lines.sold",), versions="^3"
+    )
+    assert contract.evolution == Evolution(
+        policy="strict", allowed=("add_field",), deprecation_window_days=30, sign_off="required"
+    )
+    assert (contract.notice_period, contract.owner) == ("P3M", "checkout-team")
+    assert contract.custom["$other"] == {"left": [1, None, ""]}
+    assert set(contract.custom) == {"$other", "team-channel", DOCUMENT}
+    mail = contract.datasets[1].fields[4]
+    assert (mail.semantics, mail.default, mail.pii) == ("Whoever bought.", "", True)
+
+
+WORD_FINDINGS = [
+    (
+        "{property: governance, value: open}",
+        "warning: 'governance' has no effect: it must be a mapping, not the text 'open'",
+    ),
+    ("{property: consumers, value: all}", "warning: 'consumers' has no effect: it must be a list, not the text 'all'"),
+    ("{property: consumers, value: [{contact: x}]}", "error: a consumer has no 'name'"),
+    ("{property: evolution, value: {allowd: []}}", "warning: the unknown key 'allowd' is ignored"),
+    (
+        "{property: governance, value: {retentionDays: -1}}",
+        "error: 'retentionDays' must be a whole number of at least 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "expected"), WORD_FINDINGS)
+def test_findings_about_words_of_ours(entry, expected):
+    lines = found(f"{TABLE}  properties: [{{name: a, logicalType: string}}]\ncustomProperties: [{entry}]\n")
+    assert len(lines) == 1
+    assert expected in lines[0]
+
+
+@pytest.mark.parametrize("word", ["governance", "consumers", "evolution", "noticePeriod", "enforcement"])
+def test_a_word_of_the_contract_has_no_effect_elsewhere(word):
+    entry = f"customProperties: [{{property: {word}, value: x}}]"
+    for text in (of_property(f"logicalType: string\n{entry}"), of_table(f"{entry}\nproperties: [{{name: a}}]")):
+        assert f"warning: '{word}' has no effect here" in "\n".join(found(text))
+
+
+def test_the_team_is_the_same_in_both_forms():
+    members = "{username: a, name: A, dateIn: x}"
+    old = load_contract(f"{HEAD}team: [{members}]\n")
+    new = load_contract(f"{HEAD}team: {{members: [{members}]}}\n")
+    assert old.team == new.team == Team(members=(Member(username="a", name="A"),))
+    assert old.custom == new.custom == {DOCUMENT: {"team": {"members": [{"dateIn": "x"}]}}}
