@@ -164,7 +164,9 @@ def _description(section: Section) -> tuple[str, dict[str, Any]]:
     purpose, usage, limitations = (parts.text(key) for key in ("purpose", "usage", "limitations"))
     parts.carried("authoritativeDefinitions", "customProperties")
     parts.close()
-    known = {"description": parts.data} if set(parts.data) - {"purpose"} else {}
+    texts = {"purpose": purpose, "usage": usage, "limitations": limitations}
+    said = {key: texts.get(key, value) for key, value in parts.data.items() if texts.get(key, value) is not None}
+    known = {"description": said} if set(said) - {"purpose"} else {}
     return joined_description(purpose, usage, limitations), known
 
 

@@ -25,6 +25,9 @@ DOCUMENT: Final = "$odcs"
 
 _DOCUMENTATION: Final = ("id", "description", "vendor")
 
+# What is written and says nothing.
+_NOTHING: Final[tuple[Any, ...]] = ("", [], {})
+
 _Element = Contract | Dataset | Field
 
 
@@ -161,7 +164,8 @@ class CustomProperties:
         With `carried`, what else the element says that the model has no place for, under `DOCUMENT`.
         """
         found = {name: section.data.get("value") for name, section in self._sections.items() if name not in self._taken}
-        known = {**carried, **({"customProperties": self._documentation} if self._documentation else {})}
+        known = {**carried, "customProperties": self._documentation}
+        known = {name: value for name, value in known.items() if value not in _NOTHING}
         return {**found, **({DOCUMENT: known} if known else {})}
 
     def take(self, name: str) -> Section | None:

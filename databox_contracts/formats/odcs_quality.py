@@ -128,6 +128,7 @@ def _facts(entry: Section) -> dict[str, Any]:
 
 def _documentation(entry: Section) -> dict[str, Any]:
     """What the entry says beside the promise, under `DOCUMENT`; what another dialect carries in it, under its name."""
+    entry.listed("customProperties")
     carried = entry.carried("id", *_DOCUMENTATION, *_SCHEDULE)
     for key, words in (("severity", tuple(Severity)), ("dimension", tuple(Dimension))):
         # A word of the author's own for one of ours.

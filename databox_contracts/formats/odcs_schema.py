@@ -302,7 +302,7 @@ def _check_contents(section: Section, logical: str | None, kind: str | None, typ
     if type_ is None or type_.family is Family.VARIANT:
         return
     for key, holder in _CONTAINERS.items():
-        if section.data.get(key) and holder not in (logical, kind):
+        if section.data.get(key) and holder not in (logical, kind, logical_name(None, type_)):
             hint = (
                 "write `items:` with a logicalType and properties"
                 if kind == "array"

@@ -174,7 +174,7 @@ def is_service_level(rule: Rule) -> bool:
         and all(key == DOCUMENT for key in rule.custom)
         and 0 <= rule.seconds < 10**9  # type: ignore[attr-defined]
         and "," not in (rule.element or "")  # type: ignore[attr-defined]
-        and (rule.name is None or STABLE_ID.fullmatch(rule.name) is not None)
+        and (rule.name is None or DOCUMENT in rule.custom or STABLE_ID.fullmatch(rule.name) is not None)
         and rule
         == type(rule)(  # type: ignore[call-arg]
             seconds=rule.seconds,  # type: ignore[attr-defined]

@@ -208,7 +208,8 @@ def with_time_zone(section: Section, type_: DataType | None) -> tuple[DataType |
 
 def read_spelling(section: Section, kind: str | None, type_: DataType | None) -> dict[str, Any]:
     """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
-    written = {key: section.data[key] for key in SPELLING[:2] if section.data.get(key) is not None}
+    texts = {key: section.report.document.text((*section.path, key)) for key in SPELLING[:2]}
+    written = {key: text for key, text in texts.items() if text is not None}
     section_of_options = section.section("logicalTypeOptions")
     options: dict[str, Any] = {}
     descriptive: dict[str, Any] = {}

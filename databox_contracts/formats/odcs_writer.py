@@ -59,7 +59,7 @@ def document(contract: Contract) -> dict[str, Any]:
         **{key: carried[key] for key in _AFTER_SCHEMA if key in carried},
         "customProperties": custom_properties(contract),
     }
-    kept = {key: value for key, value in found.items() if value not in (None, [], (), {}, "")}
+    kept = {key: value for key, value in found.items() if value not in (None, [], (), {})}
     if any(_needs_newest(value) for value in kept.values()):
         kept["apiVersion"] = _NEWEST_VERSION
     return kept

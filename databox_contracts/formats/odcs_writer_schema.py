@@ -60,7 +60,7 @@ def schema_object(dataset: Dataset, dialect: str | None, references: References)
         "physicalName": dataset.physical_name,
         "physicalType": carried.get("physicalType"),
         "businessName": dataset.business_name,
-        "description": dataset.description,
+        "description": dataset.description or None,
         "deprecated": carried.get("deprecated"),
         "tags": dataset.tags,
         **{name: carried[name] for name in ("synonyms", "authoritativeDefinitions", "context") if name in carried},
@@ -74,7 +74,8 @@ def schema_object(dataset: Dataset, dialect: str | None, references: References)
 
 
 def _said(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in found.items() if value not in (None, [], (), {}, "")}
+    # An item of which nothing is said is an item all the same.
+    return {key: value for key, value in found.items() if key == "items" or value not in (None, [], (), {})}
 
 
 def _is_elsewhere(rule: Rule) -> bool:
@@ -109,7 +110,7 @@ def _property(field: Field, name: str | None, table: _Table, inside: tuple[str, 
         "name": name,
         "physicalName": field.column_name,
         "businessName": field.business_name,
-        "description": field.description,
+        "description": field.description or None,
         "semanticType": carried.get("semanticType"),
         "logicalType": spelling.get("logicalType"),
         "physicalType": spelling.get("physicalType"),
@@ -127,7 +128,7 @@ def _property(field: Field, name: str | None, table: _Table, inside: tuple[str, 
         "transformSourceObjects": field.sources,
         **{name: carried[name] for name in ("transformLogic", "transformDescription") if name in carried},
         "examples": field.examples,
-        "logicalTypeOptions": _options(spelling, carried, written),
+        "logicalTypeOptions": _options(spelling, carried, written, logical),
         "enum": written.enum,
         **_contents(field, table, inside, whole=spelling.get("physicalType") is not None),
         "relationships": written.relationships,
@@ -145,12 +146,14 @@ def _spelling(field: Field, carried: Mapping[str, Any], dialect: str | None) -> 
     return spelled(field.type)
 
 
-def _options(spelling: Mapping[str, Any], carried: Mapping[str, Any], written: Written) -> dict[str, Any]:
+def _options(
+    spelling: Mapping[str, Any], carried: Mapping[str, Any], written: Written, logical: str | None
+) -> dict[str, Any]:
     # What says the type is in the spelling; of what is carried beside, only that which still is no rule.
     beside = carried.get("logicalTypeOptions", {})
-    kept = {key: value for key, value in beside.items() if key not in ("timezone",) and key not in written.options}
-    if "logicalTypeOptions" not in spelling and spelling.get("logicalType") in ("integer", "number"):
-        kept.pop("format", None)
+    kept = {key: value for key, value in beside.items() if key not in written.options}
+    if "logicalTypeOptions" not in spelling:
+        kept.pop({"integer": "format", "number": "format", "timestamp": "timezone"}.get(logical or "", ""), None)
     return {**kept, **spelling.get("logicalTypeOptions", {}), **written.options}
 
 
@@ -165,8 +168,9 @@ def _contents(field: Field, table: _Table, inside: tuple[str, ...] | None, *, wh
         ]
     if field.item is not None and not (whole and said.item == field.item):
         found["items"] = _part(field.item, table)
-    if field.key is not None and field.value is not None and not (whole and said.parts == field.parts):
-        found["map"] = {"key": _part(field.key, table), "value": _part(field.value, table)}
+    if (field.key is not None or field.value is not None) and not (whole and said.parts == field.parts):
+        parts = {"key": field.key, "value": field.value}
+        found["map"] = {name: _part(part, table) for name, part in parts.items() if part is not None}
     return found
 
 
