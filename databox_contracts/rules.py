@@ -160,9 +160,9 @@ class Rule:
     custom: Mapping[str, Any] = attribute(default_factory=dict, compare=False, repr=False)
 
     @property
-    def carried_as(self) -> str | None:
-        """What a report calls a rule that this version only carries, None for one that it evaluates."""
-        return None if self.evaluated else f"{self.kind} rules"
+    def unenforced(self) -> str | None:
+        """The sentence for a rule that this version only carries, None for one that it evaluates."""
+        return None if self.evaluated else f"not enforced: this version does not evaluate {self.kind} rules"
 
     @property
     def broken(self) -> str:
@@ -257,9 +257,10 @@ class Format(Rule):
     format: str
 
     @property
-    def carried_as(self) -> str | None:
-        """A format that this version does not know."""
-        return None if self.format in KNOWN_FORMATS else f"the format {self.format!r}"
+    def unenforced(self) -> str | None:
+        """The sentence for a format that this version does not know."""
+        known = self.format in KNOWN_FORMATS
+        return None if known else f"not enforced: this version does not evaluate the format {self.format!r}"
 
 
 Limit: TypeAlias = int | float | Decimal | str

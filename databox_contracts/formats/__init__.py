@@ -12,6 +12,7 @@ from databox_contracts.errors import ContractError, DataboxError, Finding
 from databox_contracts.formats import datacontract, odcs, odcs_writer, sections, soda
 from databox_contracts.formats.positions import MAX_BYTES, parse_yaml, refusal, too_large
 from databox_contracts.formats.reading import Report, described
+from databox_contracts.formats.remarks import remarks
 from databox_contracts.model import Contract
 
 __all__ = [
@@ -151,6 +152,8 @@ def read(text: str, source: str = TEXT_SOURCE) -> tuple[Contract | None, list[Fi
     except ContractError as error:
         return None, list(error.findings)
     contract = chosen.read(report)
+    if contract is not None:
+        report.findings.extend(remarks(contract, source))
     findings = report.in_order()
     if contract is not None:
         contract = contract.model_copy(update={"findings": tuple(f for f in findings if f.level != "error")})

@@ -31,7 +31,7 @@ class References:
     """What the references in one contract may name; made from the `schema` of the document as it is written."""
 
     def __init__(self, schema: Any) -> None:
-        self.datasets = {entry["name"]: entry for entry in _mappings(schema) if isinstance(entry.get("name"), str)}
+        self.datasets = {name: entry for entry in _mappings(schema) if (name := _name(entry)) is not None}
         self._by_id = {entry["id"]: name for name, entry in self.datasets.items() if isinstance(entry.get("id"), str)}
 
     def resolve(self, written: str) -> Target | None:
@@ -66,11 +66,18 @@ class References:
         names: list[str] = []
         for step in steps[3::2]:
             found = next((entry for entry in level if entry.get("id") == step), None)
-            if found is None or not isinstance(found.get("name"), str):
+            name_of_step = _name(found) if found is not None else None
+            if found is None or name_of_step is None:
                 return None
-            names.append(found["name"])
+            names.append(name_of_step)
             level = _mappings(found.get("properties"))
         return Target(name, ".".join(names), known=True)
+
+
+def _name(entry: Mapping[str, Any]) -> str | None:
+    """The name of an element; a number is read as the text that it is."""
+    name = entry.get("name")
+    return str(name) if isinstance(name, str | int | float) and not isinstance(name, bool) else None
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
@@ -79,7 +86,7 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 def _has(level: Sequence[Mapping[str, Any]], path: str) -> bool:
     for entry in level:
-        name = str(entry.get("name"))
+        name = _name(entry) or ""
         if name == path or (
             path.startswith(f"{name}.") and _has(_mappings(entry.get("properties")), path[len(name) + 1 :])
         ):

@@ -1,13 +1,14 @@
 """Contracts in six sections: what becomes which rule, and what every mistake is told."""
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from databox_contracts import rules
 from databox_contracts.datatypes import DataType, Family
-from databox_contracts.errors import Level
+from databox_contracts.errors import Finding, Level
 from databox_contracts.formats import detect, load_contract, read
 from databox_contracts.formats.sections_fields import DOCUMENT
 from databox_contracts.model import Evolution, Governance
@@ -37,9 +38,14 @@ def facts(rule: rules.Rule) -> tuple[type, dict[str, object]]:
     return type(rule), {name: getattr(rule, name) for name in type(rule).__slots__}
 
 
+def own(findings: Iterable[Finding]) -> list[Finding]:
+    """Without the notes on rules that are only carried, which are the same in every dialect (`test_remarks`)."""
+    return [finding for finding in findings if "this version does not evaluate" not in finding.message]
+
+
 def found(text: str) -> list[str]:
     """Findings as `line:column: level: message`."""
-    return [f"{f.place.removeprefix('<text>:')}: {f.level}: {f.message}" for f in read(text)[1]]
+    return [f"{f.place.removeprefix('<text>:')}: {f.level}: {f.message}" for f in own(read(text)[1])]
 
 
 # --- whole documents --------------------------------------------------------------------------------------------------
@@ -79,7 +85,7 @@ def test_the_sample_loads_and_lists_what_it_cannot_hold():
         read=("analytics", "ml-fraud", "finance-eng"),
         write=("payments-platform",),
     )
-    assert [(finding.level, finding.position.line) for finding in contract.findings] == [
+    assert [(finding.level, finding.position.line) for finding in own(contract.findings)] == [
         (Level.NOTE, 4),
         (Level.WARNING, 41),
         (Level.WARNING, 45),
@@ -123,7 +129,7 @@ def test_the_rules_of_the_sample():
 
 def test_a_document_that_can_be_measured_loads_without_a_finding():
     contract = load_contract(CASES / "measured.v1.yaml")
-    assert contract.findings == ()
+    assert own(contract.findings) == []
     (orders,) = contract.datasets
     by_name = {field.name: [facts(rule) for rule in field.rules] for field in orders.fields}
     assert by_name["total"] == [
@@ -174,7 +180,7 @@ def test_an_empty_list_of_allowed_changes_allows_none():
 def test_the_sections_may_stand_in_the_header():
     inside = HEAD + indented("schema:\n  fields:\n  - {name: id, type: UUID}\ngovernance: {pii_class: B}", 2)
     contract = load_contract(inside)
-    assert contract.findings == ()
+    assert own(contract.findings) == []
     assert [field.name for field in contract.datasets[0].fields] == ["id"]
     assert contract.governance.pii_class == "B"
 
