@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("one_jvm.py",)
+BENCHMARKS = ("one_jvm.py", "lint.py")
 
 if __name__ == "__main__":
     for name in BENCHMARKS:

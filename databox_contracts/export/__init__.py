@@ -9,7 +9,7 @@ from typing import Final
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset
 
-__all__ = ["EXPORTERS", "Exporter", "Exported", "Target", "export"]
+__all__ = ["EXPORTERS", "Exported", "Exporter", "Target", "export"]
 
 
 @dataclass(frozen=True)

@@ -369,12 +369,13 @@ def number_of(place: TablePlace) -> int:
     return int(number["number"])
 
 
-def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(server: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.full)])
+def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(server: Path, tmp_path: Path, kills: int) -> None:
     place = TablePlace(tmp_path / "root", "t")
     finish(start(server, place.root, 0))
     took = finish(start(server, place.root, 1))
-    current, dice, seen = number_of(place), random.Random(7), set()
-    for attempt in range(2, 22):
+    current, dice, seen = number_of(place), random.Random(kills), set()
+    for attempt in range(2, 2 + kills):
         process = start(server, place.root, attempt)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
