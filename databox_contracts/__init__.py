@@ -17,6 +17,10 @@ if TYPE_CHECKING:
         UnknownDatasetError,
         UnreadableTableError,
     )
+    from databox_contracts.evolution.changes import ChangeType
+    from databox_contracts.evolution.judging import diff
+    from databox_contracts.evolution.report import FieldChange, MigrationReport
+    from databox_contracts.evolution.schema_diff import SchemaDiff
     from databox_contracts.formats import dump_contract, load_contract, load_contracts
     from databox_contracts.model import Consumer, Contract, Dataset, Field
     from databox_contracts.results import CheckResult, Status, Verdict
@@ -40,6 +44,10 @@ _HOMES = {
         ),
         "errors",
     ),
+    "ChangeType": "evolution.changes",
+    "diff": "evolution.judging",
+    **dict.fromkeys(("FieldChange", "MigrationReport"), "evolution.report"),
+    "SchemaDiff": "evolution.schema_diff",
     **dict.fromkeys(("dump_contract", "load_contract", "load_contracts"), "formats"),
     **dict.fromkeys(("Consumer", "Contract", "Dataset", "Field"), "model"),
     **dict.fromkeys(("CheckResult", "Status", "Verdict"), "results"),
@@ -49,6 +57,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ChangeType",
     "CheckResult",
     "Consumer",
     "Contract",
@@ -59,9 +68,12 @@ __all__ = [
     "Dataset",
     "Dimension",
     "Field",
+    "FieldChange",
     "Finding",
+    "MigrationReport",
     "PublicationError",
     "Rule",
+    "SchemaDiff",
     "SchemaRegistry",
     "SchemaVersion",
     "Severity",
@@ -74,6 +86,7 @@ __all__ = [
     "ValidationResult",
     "Verdict",
     "contract",
+    "diff",
     "dump_contract",
     "load_contract",
     "load_contracts",

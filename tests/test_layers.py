@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,14 @@ CORE = (
     "patterns",
     "rules",
     "model",
+    "inferred",
+    "personal",
     "results",
+    "normalizing",
+    "versions",
+    "lifecycle",
+    "personal",
+    "inferred",
     "plan",
     "annotations",
     "pydantic_models",
@@ -112,6 +120,12 @@ def test_a_foreign_part_is_imported_in_its_room_only(path):
     assert wrong == []
 
 
+def test_every_room_is_in_the_wheel():
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())
+    rooms = {".".join(path.parent.relative_to(PACKAGE.parent).parts) for path in MODULES}
+    assert project["tool"]["setuptools"]["packages"] == sorted(rooms)
+
+
 def modules_after(statement: str) -> set[str]:
     code = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); {statement}; print('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -137,6 +151,7 @@ def test_importing_the_package_loads_none_of_its_rooms():
 
 def test_the_public_names():
     assert sorted(databox_contracts.__all__) == [
+        "ChangeType",
         "CheckResult",
         "Consumer",
         "Contract",
@@ -147,9 +162,12 @@ def test_the_public_names():
         "Dataset",
         "Dimension",
         "Field",
+        "FieldChange",
         "Finding",
+        "MigrationReport",
         "PublicationError",
         "Rule",
+        "SchemaDiff",
         "SchemaRegistry",
         "SchemaVersion",
         "Severity",
@@ -162,6 +180,7 @@ def test_the_public_names():
         "ValidationResult",
         "Verdict",
         "contract",
+        "diff",
         "dump_contract",
         "load_contract",
         "load_contracts",
@@ -177,7 +196,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = databox_contracts.nothing
 
 
-@pytest.mark.parametrize("room", ["", ".formats", ".spark", ".dagster", ".cli"])
+@pytest.mark.parametrize("room", ["", ".evolution", ".export", ".formats", ".spark", ".dagster", ".cli"])
 def test_no_module_is_named_like_a_public_name(room):
     package = import_module(f"databox_contracts{room}")
     folder = Path(str(package.__file__)).parent

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from databox_contracts.patterns import PatternError, to_java
+from databox_contracts.patterns import PatternError, to_java, to_python
 
 # What Java would read otherwise than ECMA-262. That Spark then matches as it should is in spark/test_predicates.py.
 TRANSLATIONS = [
@@ -21,6 +21,16 @@ TRANSLATIONS = [
     (r"\u{1f600}", r"\x{1f600}"),
     (r"\u0041\d\w\b", r"\u0041\d\w\b"),
     ("(a|b)+?", "(a|b)+?"),
+    (r"\v\0\cj\cJ", r"\x0b\x00\x0a\x0a"),
+    (r"[\b]\b", r"[\x08]\b"),
+    ("a{", r"a\{"),
+    ("a{,3}", r"a\{,3}"),
+    ("a{2,}b{0}", "a{2,}b{0}"),
+    (r"\x4", "x4"),
+    (r"(?<a_b>x)\k<a_b>", r"(?<g0xab>x)\k<g0xab>"),
+    (r"(?<n1>x)\k<n1>(?<=y)(?<!z)", r"(?<n1>x)\k<n1>(?<=y)(?<!z)"),
+    (r"\p{Letter}\P{Lu}\p{White_Space}", r"\p{L}\P{Lu}\p{IsWhite_Space}"),
+    ("[a-z-0]", "[a-z-0]"),
 ]
 
 
@@ -46,6 +56,10 @@ def test_white_space_is_unicode_inside_and_outside_of_a_class() -> None:
         ("a++", "repeats a repetition"),
         (r"\Aa\z", "which ECMA-262 does not have"),
         (r"\u{41", "that is not closed"),
+        (r"\p{L", "that is not closed"),
+        ("[z-a]", "has the range z-a"),
+        (r"\k<q>", "refers to a group 'q'"),
+        (r"\y", "which ECMA-262 does not have"),
     ],
 )
 def test_what_is_no_expression_is_refused_with_the_reason(pattern: str, reason: str) -> None:
@@ -53,3 +67,12 @@ def test_what_is_no_expression_is_refused_with_the_reason(pattern: str, reason: 
         to_java(pattern)
     assert reason in str(error.value)
     assert error.value.pattern == pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "keeps", "breaks"),
+    [(r"^(?<a_b>x)\k<a_b>$", "xx", "x"), (r"^\v$", "\x0b", "v"), ("^a{$", "a{", "a"), ("^[+--]$", ",", "a")],
+)
+def test_python_reads_what_is_translated_alike(pattern: str, keeps: str, breaks: str) -> None:
+    assert to_python(pattern).search(keeps)
+    assert not to_python(pattern).search(breaks)

@@ -47,6 +47,9 @@ COMMANDS: Final = (
     Command("lint", "lint", "check contract files; every finding with its file, line and column"),
     Command("show", "show", "print a contract in its canonical form, the same from every dialect"),
     Command("convert", "convert", "write a contract in another dialect; what is lost is listed"),
+    Command("diff", "diff", "tell what changed between two versions of a contract, and whom it breaks"),
+    Command("generate", "generate", "write a first contract for data, a table, SQL or a schema; guesses are marked"),
+    Command("gate", "gate", "tell whether a branch breaks the consumers of its contracts"),
     Command("verify", "verify", "verify data against a contract"),
 )
 

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from databox_contracts.errors import DataboxError
-from databox_contracts.model import Contract, Dataset
+from databox_contracts.export.avro import export_avro
+from databox_contracts.export.dbt import export_dbt
+from databox_contracts.export.html import export_html
+from databox_contracts.export.json_schema import export_json_schema
+from databox_contracts.export.markdown import export_markdown
+from databox_contracts.export.spark_ddl import export_spark_ddl
+from databox_contracts.export.spark_json import export_spark_json
+from databox_contracts.export.sql_ddl import export_sql
+from databox_contracts.export.targets import Exported, Exporter, Target
+from databox_contracts.model import Contract
 
 __all__ = ["EXPORTERS", "Exported", "Exporter", "Target", "export"]
 
 
-@dataclass(frozen=True)
-class Target:
-    """What is exported: datasets of a contract, in its order, and the SQL dialect (a name sqlglot knows) if any."""
-
-    contract: Contract
-    datasets: tuple[Dataset, ...]
-    dialect: str | None = None
-
-
-@dataclass(frozen=True)
-class Exported:
-    """The text, and in one sentence each what of the contract it cannot say."""
-
-    text: str
-    losses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Exporter:
-    """A target: its name on the command line, its title, and the function that makes it.
-
-    `one_dataset` is true where a document describes one table only.
-    """
-
-    name: str
-    title: str
-    export: Callable[[Target], Exported]
-    one_dataset: bool = False
-
-
-EXPORTERS: Final[tuple[Exporter, ...]] = ()
+EXPORTERS: Final[tuple[Exporter, ...]] = (
+    Exporter("spark-ddl", "Spark schema as DDL", export_spark_ddl, one_dataset=True),
+    Exporter("spark-json", "Spark schema as JSON", export_spark_json, one_dataset=True),
+    Exporter("avro", "Avro schema", export_avro, one_dataset=True),
+    Exporter("json-schema", "JSON Schema of a row, draft 2020-12", export_json_schema, one_dataset=True),
+    Exporter("sql", "CREATE TABLE in any SQL dialect", export_sql),
+    Exporter("dbt", "dbt models with contracts and tests", export_dbt),
+    Exporter("markdown", "Markdown, one page", export_markdown),
+    Exporter("html", "HTML, one self-contained page", export_html),
+)
 """Every target, in the order in which they are listed."""
 
 

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from databox_contracts.errors import ContractError, DataboxError, Finding
-from databox_contracts.formats import datacontract, odcs, odcs_writer, sections, soda
+from databox_contracts.formats import (
+    datacontract,
+    datacontract_writer,
+    odcs,
+    odcs_writer,
+    sections,
+    sections_writer,
+    soda,
+    soda_writer,
+)
+from databox_contracts.formats.losing import lost
 from databox_contracts.formats.positions import MAX_BYTES, parse_yaml, refusal, too_large
 from databox_contracts.formats.reading import Report, described
 from databox_contracts.formats.remarks import remarks
@@ -36,8 +46,7 @@ SUFFIXES: Final = (".yaml", ".yml")
 class Format:
     """A dialect: whether a document's data is of it, how a contract is read from it, and how one is written.
 
-    `write` is None where the dialect is only read. `losses` names what of a contract the dialect cannot say, each in
-    one sentence; it is None where the dialect can say everything.
+    `write` is None where the dialect is only read; it leaves out what the dialect cannot say.
     """
 
     name: str
@@ -45,14 +54,19 @@ class Format:
     recognises: Callable[[Mapping[str, Any]], bool]
     read: Callable[[Report], Contract | None]
     write: Callable[[Contract], str] | None = None
-    losses: Callable[[Contract], list[str]] | None = None
 
 
 FORMATS: Final = (
     Format("odcs", "Open Data Contract Standard", odcs.recognises, odcs.read, odcs_writer.write),
-    Format("datacontract", "Data Contract Specification", datacontract.recognises, datacontract.read),
-    Format("sections", "contract in six sections", sections.recognises, sections.read),
-    Format("soda", "Soda contract", soda.recognises, soda.read),
+    Format(
+        "datacontract",
+        "Data Contract Specification",
+        datacontract.recognises,
+        datacontract.read,
+        datacontract_writer.write,
+    ),
+    Format("sections", "contract in six sections", sections.recognises, sections.read, sections_writer.write),
+    Format("soda", "Soda contract", soda.recognises, soda.read, soda_writer.write),
 )
 """Every dialect, the first that recognises a document reads it."""
 
@@ -101,9 +115,11 @@ def dump_contract(contract: Contract, format: str = "odcs") -> str:
 
 
 def losses(contract: Contract, format: str) -> list[str]:
-    """What of the contract `dump_contract` would leave out, each in one sentence; empty where nothing is lost."""
-    chosen, _ = _writer(format)
-    return chosen.losses(contract) if chosen.losses is not None else []
+    """What of the contract `dump_contract` would leave out or say otherwise; empty where nothing is lost.
+
+    Found by reading the text again, so no dialect has to know what it cannot say. Errors are those of `dump_contract`.
+    """
+    return lost(contract, read(dump_contract(contract, format))[0])
 
 
 def _writer(name: str) -> tuple[Format, Callable[[Contract], str]]:
@@ -153,7 +169,7 @@ def read(text: str, source: str = TEXT_SOURCE) -> tuple[Contract | None, list[Fi
         return None, list(error.findings)
     contract = chosen.read(report)
     if contract is not None:
-        report.findings.extend(remarks(contract, source))
+        report.findings.extend(list(remarks(contract, source, report)))
     findings = report.in_order()
     if contract is not None:
         contract = contract.model_copy(update={"findings": tuple(f for f in findings if f.level != "error")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from databox_contracts.errors import Level
@@ -19,8 +19,8 @@ _OPPOSITES: Final = (
 )
 
 
-def check_ranges(section: Section, found: Iterable[Rule], logical: str | None) -> None:
-    """An error, at the second of them, for each pair of bounds that no value keeps."""
+def contradictions(found: Iterable[Rule], logical: str | None) -> Iterator[tuple[str, Rule]]:
+    """Each pair of bounds that no value keeps: what the two are called, and the upper one of them."""
     by_kind: dict[str, Any] = {rule.kind: rule for rule in found}
     for low, high, fact, both_inclusive in _OPPOSITES:
         if low not in by_kind or high not in by_kind:
@@ -28,13 +28,17 @@ def check_ranges(section: Section, found: Iterable[Rule], logical: str | None) -
         least: Any = comparable(getattr(by_kind[low], fact), logical)
         most: Any = comparable(getattr(by_kind[high], fact), logical)
         if least > most or (least == most and not both_inclusive):
-            names = f"{low.replace('_', ' ')} and {high.replace('_', ' ')}"
-            place = by_kind[high].position or section.position
-            section.report.add(
-                Level.ERROR,
-                section.path,
-                f"{names} leave no value",
-                "correct one of them",
-                field=section.field,
-                position=place,
-            )
+            yield f"{low.replace('_', ' ')} and {high.replace('_', ' ')}", by_kind[high]
+
+
+def check_ranges(section: Section, found: Iterable[Rule], logical: str | None) -> None:
+    """An error, at the second of them, for each pair of bounds that no value keeps."""
+    for names, rule in contradictions(found, logical):
+        section.report.add(
+            Level.ERROR,
+            section.path,
+            f"{names} leave no value",
+            "correct one of them",
+            field=section.field,
+            position=rule.position or section.position,
+        )

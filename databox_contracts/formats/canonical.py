@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from databox_contracts.datatypes import DataType
 from databox_contracts.formats.odcs_rules import KINDS, mapping_of
-from databox_contracts.model import Contract, Dataset, Field
-from databox_contracts.rules import DuplicateCount, ForeignKey, Rule, Severity, Unique
+from databox_contracts.model import Contract, Dataset
+from databox_contracts.normalizing import with_keys_at_fields
+from databox_contracts.rules import Rule, Severity
 
 _OF_THE_DOCUMENT: Final = ("position", "findings", "source", "dialect")
 _ORDER: Final = {kind: at for at, kind in enumerate(KINDS)}
@@ -44,6 +45,9 @@ class _Canonical:
             plain = self._attribute(name, value)
             if plain not in ({}, []):
                 found[name] = plain
+        if isinstance(model, Contract) and model.name == model.id:
+            # Some dialects have no id and some no name: the one then stands for the other.
+            del found["name"]
         return found
 
     def _attribute(self, name: str, value: Any) -> Any:
@@ -88,7 +92,7 @@ class _Canonical:
                 # What it contains is said by the field's parts.
                 return str(replace(value, item=None, key=None, value=None, fields=None))
             case Dataset():
-                return self.model(_with_keys_at_fields(value))
+                return self.model(with_keys_at_fields(value))
             case BaseModel():
                 return self.model(value)
             case Enum():
@@ -113,24 +117,3 @@ def _number(value: float | Decimal) -> int | float | str:
         return int(exact)
     near = float(exact)
     return near if Decimal(repr(near)) == exact else str(exact)
-
-
-def _with_keys_at_fields(dataset: Dataset) -> Dataset:
-    """The dataset with each key of one field at that field, where other dialects say it."""
-    moved: dict[str, list[Rule]] = {}
-    kept: list[Rule] = []
-    for rule in dataset.rules:
-        fields = rule.fields if isinstance(rule, Unique | DuplicateCount | ForeignKey) else ()
-        if len(fields) == 1 and dataset.trail(fields[0]) is not None:
-            moved.setdefault(fields[0], []).append(replace(rule, fields=()))  # type: ignore[call-arg]
-        else:
-            kept.append(rule)
-    if not moved:
-        return dataset
-    fields_with = tuple(_with_moved(field, field.name, moved) for field in dataset.fields)
-    return dataset.model_copy(update={"rules": tuple(kept), "fields": fields_with})
-
-
-def _with_moved(field: Field, dotted: str, moved: Mapping[str, list[Rule]]) -> Field:
-    inner = tuple(_with_moved(part, f"{dotted}.{part.name}", moved) for part in field.fields)
-    return field.model_copy(update={"rules": (*field.rules, *moved.get(dotted, ())), "fields": inner})

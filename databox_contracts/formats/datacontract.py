@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
-from databox_contracts.errors import ContractError
-from databox_contracts.formats.attaching import attached, logical_types
-from databox_contracts.formats.datacontract_fields import DOCUMENT, read_model
+from databox_contracts.formats.datacontract_fields import read_model
 from databox_contracts.formats.datacontract_levels import read_service_levels
+from databox_contracts.formats.datacontract_sodacl import read_quality_block
+from databox_contracts.formats.datacontract_types import DOCUMENT
+from databox_contracts.formats.datacontract_versions import carried_version
 from databox_contracts.formats.durations import read_duration
 from databox_contracts.formats.identity import extensions, joined_description, read_version
 from databox_contracts.formats.odcs_types import server_dialect
-from databox_contracts.formats.positions import parse_yaml
-from databox_contracts.formats.reading import Report, Section, nearest
-from databox_contracts.formats.sodacl import SodaRule, Table, read_checks
+from databox_contracts.formats.reading import Report, Section
 from databox_contracts.model import Contract, Dataset, Server
-from databox_contracts.rules import NotEnforced
 
-_READ_VERSION: Final = re.compile(r"0\.9\.3|1\.[0-2](?:\.\d+)?")
 _SERVER_ENTRIES: Final = ("type", "environment", "description")
-_CHECKS_FOR: Final = re.compile(r"checks for\s+(\S+)(\s*\[.*\])?", re.IGNORECASE)
 
 
 def recognises(data: Mapping[str, Any]) -> bool:
@@ -38,19 +33,18 @@ def read(report: Report) -> Contract | None:
     A contract with errors in the report lacks what the errors are about, and is for showing only.
     """
     section = Section(report, (), report.document.data)
-    _check_version(section)
+    spoken = carried_version(section)
     contract_id = section.needed("id", "the contract")
     info = section.section("info")
     if info is None and section.data.get("info") is None:
         section.error("the contract has no 'info'", "write `info:` with a title and a version")
     version = read_version(info, "'info'") if info is not None else None
     servers = tuple(_servers(section))
-    datasets = _quality(section, _models(section, server_dialect(server.type for server in servers)))
+    datasets = read_quality_block(section, _models(section, server_dialect(server.type for server in servers)))
     levels = [found for key in ("servicelevels", "serviceLevels") if (found := section.section(key)) is not None]
     for found in levels:
         datasets = read_service_levels(found, datasets)
-    carried = section.carried(
-        "dataContractSpecification",
+    carried = spoken | section.carried(
         "definitions",
         "links",
         "examples",
@@ -84,22 +78,6 @@ def read(report: Report) -> Contract | None:
         dialect="datacontract",
         source=report.document.source,
     )
-
-
-def _check_version(section: Section) -> None:
-    written = section.report.document.text(("dataContractSpecification",))
-    section.raw("dataContractSpecification")
-    if written is None:
-        section.warning(
-            "the contract has no 'dataContractSpecification' and is read as 1.2.0",
-            "write `dataContractSpecification: 1.2.0`",
-        )
-    elif not _READ_VERSION.fullmatch(written):
-        section.warning(
-            f"the specification's version {written[:40]!r} is not known and is read as 1.2.0",
-            "0.9.3 to 1.2.x are",
-            "dataContractSpecification",
-        )
 
 
 def _info(info: Section) -> dict[str, Any]:
@@ -149,96 +127,13 @@ def _servers(section: Section) -> Iterator[Server]:
 
 def _models(section: Section, dialect: str | None) -> tuple[Dataset, ...]:
     models = section.section("models")
-    found = []
+    found, inherited = [], count()
     for name in models.data if models is not None else ():
         model = models.section(name) if models is not None else None
         if models is not None and model is None and models.data[name] is None:
             model = Section(section.report, ("models", name), {})
         if model is not None and models is not None:
-            found.append(read_model(model, section, name, dialect, tuple(models.data)))
+            found.append(read_model(model, section, name, dialect, tuple(models.data), inherited))
     if not found and not any(place[:1] == ("models",) for place in section.report.places):
         section.warning("the contract declares no model, so it promises nothing", "list them under `models`", "models")
     return tuple(found)
-
-
-# --- `quality` of 0.9.3 -----------------------------------------------------------------------------------------------
-
-
-def _quality(section: Section, datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
-    """The datasets with the rules of the document's own `quality`: SodaCL as YAML, or as a text that is YAML."""
-    quality = section.section("quality")
-    if quality is None:
-        return datasets
-    kind = quality.needed("type", "'quality'")
-    specification = quality.raw("specification")
-    extensions(quality)
-    if kind is None or specification is None:
-        if kind is not None:
-            quality.error("'quality' has no 'specification'", "write the checks below `specification:`")
-        return datasets
-    if kind.strip().lower() != "sodacl":
-        return _unread(quality, datasets, f"the quality block is for another engine, {kind[:40]}")
-    if isinstance(specification, str):
-        return _quality_of_text(quality, specification, datasets)
-    checks = quality.section("specification")
-    if checks is None:
-        return datasets
-    if "$ref" in checks:
-        checks.text("$ref")
-        return _unread(quality, datasets, "the quality block stands in another document")
-    found = _soda_rules(checks, datasets)
-    return tuple(attached(dataset, found[dataset.name]) for dataset in datasets)
-
-
-def _unread(quality: Section, datasets: tuple[Dataset, ...], reason: str) -> tuple[Dataset, ...]:
-    quality.warning(f"not enforced: {reason}", "it is shown as skipped in every verdict", "specification")
-    rule = NotEnforced(name="quality", reason=reason, position=quality.at("specification"))
-    return tuple(attached(dataset, [SodaRule(None, rule)]) for dataset in datasets)
-
-
-def _soda_rules(checks: Section, datasets: tuple[Dataset, ...]) -> dict[str, list[SodaRule]]:
-    """The rules of all `checks for MODEL`, by the model."""
-    found: dict[str, list[SodaRule]] = {dataset.name: [] for dataset in datasets}
-    for key in checks.data:
-        match = _CHECKS_FOR.fullmatch(key.strip())
-        if match is None:
-            checks.raw(key)
-            checks.warning(f"not enforced: {key[:60]!r} is Soda's own", "only `checks for MODEL` are read", key)
-            continue
-        name = match[1].strip('"`')
-        dataset = next((one for one in datasets if one.name == name), None)
-        if dataset is None:
-            near = nearest(name, found)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(list(found)[:10]) or 'none'}"
-            checks.raw(key)
-            checks.error(f"there are checks for {name[:60]!r}, which is no model", hint, key)
-        elif match[2]:
-            checks.raw(key)
-            reason = f"checks for a part of the rows, {match[2].strip()[:40]}"
-            checks.warning(f"not enforced: {reason}", "it is shown as skipped in every verdict", key)
-            found[name].append(SodaRule(None, NotEnforced(reason=reason, position=checks.at(key))))
-        else:
-            found[name].extend(read_checks(checks, key, Table(name, logical_types(dataset))))
-    return found
-
-
-def _quality_of_text(quality: Section, text: str, datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
-    """The datasets with the checks of a text; all are placed where it begins, since it has no lines of its own."""
-    report = quality.report
-    try:
-        inner = Report(parse_yaml(text, report.document.source))
-    except ContractError as error:
-        quality.error(f"the checks cannot be read: {error.message}", error.hint, "specification")
-        return datasets
-    if not isinstance(inner.document.data, dict):
-        quality.error("the checks are no mapping", "write `checks for MODEL:` and the list below", "specification")
-        return datasets
-    found = _soda_rules(Section(inner, (), inner.document.data), datasets)
-    place, path = quality.at("specification"), (*quality.path, "specification")
-    for finding in inner.findings:
-        line = f"line {finding.position.line} of the checks: " if finding.position is not None else ""
-        report.add(finding.level, path, line + finding.message, finding.hint, field=finding.field, position=place)
-    return tuple(
-        attached(dataset, [replace(one, rule=replace(one.rule, position=place)) for one in found[dataset.name]])
-        for dataset in datasets
-    )

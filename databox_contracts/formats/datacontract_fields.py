@@ -2,62 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field as attribute
 from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.datatypes import DataType, Family
-from databox_contracts.formats.bounds import check_ranges
 from databox_contracts.formats.datacontract_quality import read_quality
-from databox_contracts.formats.datacontract_types import Source, check_contents, read_source, read_type
+from databox_contracts.formats.datacontract_types import (
+    DOCUMENT,
+    Source,
+    check_contents,
+    own_spelling,
+    read_source,
+    read_type,
+)
+from databox_contracts.formats.datacontract_values import read_field_values, without_effect
 from databox_contracts.formats.identity import check_table_name, extensions
-from databox_contracts.formats.odcs_options import check_pattern, unenforced
+from databox_contracts.formats.odcs_options import unenforced
 from databox_contracts.formats.odcs_types import logical_name
-from databox_contracts.formats.odcs_values import TEMPORAL, read_limit, read_values
+from databox_contracts.formats.positions import DataPath
 from databox_contracts.formats.reading import Section, nearest
 from databox_contracts.model import Dataset, Field, Mode, SchemaModes
 from databox_contracts.rules import Rule
 
-DOCUMENT: Final = "$datacontract"
-"""The name under which `custom` carries the specification's own entries that the model has no place for."""
-
-# Formats of text that are promises of ours.
-FORMATS: Final = (
-    "byte",
-    "date",
-    "date-time",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "time",
-    "uri",
-    "uuid",
-)
+_MOST_INHERITED: Final = 2_000
 
 
 @dataclass
 class Model:
-    """What reading the fields of one model gathers about it as a whole."""
+    """What reading the fields of one model gathers about it as a whole.
+
+    `around` are the definitions that the field being read is inside of, `inherited` counts the fields that definitions
+    bring into the document.
+    """
 
     root: Section
     name: str
     dialect: str | None
     models: tuple[str, ...]
+    inherited: Iterator[int]
     rules: list[Rule] = attribute(default_factory=list)
     keys: list[tuple[str, Section]] = attribute(default_factory=list)
+    around: list[DataPath] = attribute(default_factory=list)
 
 
-def read_model(section: Section, root: Section, name: str, dialect: str | None, models: tuple[str, ...]) -> Dataset:
-    """One model; `root` is the document, `models` the names of all its models, `dialect` of its SQL types."""
-    model = Model(root, name, dialect, models)
+def read_model(
+    section: Section, root: Section, name: str, dialect: str | None, models: tuple[str, ...], inherited: Iterator[int]
+) -> Dataset:
+    """One model; `root` is the document, `models` the names of all its models, `dialect` of its SQL types.
+
+    `inherited` counts, for all models of the document, the fields that definitions bring.
+    """
+    model = Model(root, name, dialect, models, inherited)
     check_table_name(section, name)
     section.field = None
     fields = tuple(_fields(section, model, ()))
     primary_key = tuple(_primary_key(section, model, fields))
-    quality, kept = read_quality(section, column=None, logical=None)
-    carried = section.carried("type", "config", "examples", "links") | kept
+    quality = read_quality(section, column=None, logical=None)
+    carried = section.carried("type", "config", "examples", "links")
     _note_config(section)
     tags = section.texts("tags")
     additional = section.flag("additionalFields")
@@ -148,19 +151,23 @@ def _part(source: Source, key: str, name: str, model: Model) -> Field | None:
 
 def _field(section: Section, name: str, model: Model, inside: tuple[str, ...] | None) -> Field:
     """The field; `inside` is the way to it through objects, None where it goes through an array or a map."""
-    source, found = read_source(section, model.root)
+    source, found = read_source(section, model.root, model.around)
+    if _is_too_much(section, model):
+        return Field(name=name)
+    definitions = [one.path for one in source.sections[1:]]
+    model.around.extend(definitions)
     type_ = read_type(source, model.dialect)
     check_contents(source, type_)
     logical = logical_name(None, type_)
     found.extend(_flags(source))
-    found.extend(_values(source, type_, logical))
+    found.extend(read_field_values(source, type_, logical))
     holder = source.of("quality")
-    quality, kept = read_quality(holder, column=name, logical=logical)
-    found.extend(quality)
+    found.extend(read_quality(holder, column=name, logical=logical))
     _key(source, name, model, inside)
     found.extend(_reference(source, model, inside))
     description, title = source.of("description").text("description"), source.of("title").text("title")
-    carried = source.own.carried("$ref", "links", "lineage", "config") | kept
+    carried = source.own.carried("$ref", "links", "lineage", "config")
+    carried |= own_spelling(source, type_) | without_effect(source.own.data, logical)
     for key in ("links", "lineage", "config", "domain", "name"):
         source.of(key)
     _note_config(source.own)
@@ -183,9 +190,20 @@ def _field(section: Section, name: str, model: Model, inside: tuple[str, ...] | 
     for one in source.sections:
         extra = extensions(one)
         carried |= extra if one is section else {}
+    del model.around[len(model.around) - len(definitions) :]
     if carried:
         field = field.model_copy(update={"custom": {DOCUMENT: carried}})
     return field.completed()
+
+
+def _is_too_much(section: Section, model: Model) -> bool:
+    """Whether definitions inside definitions bring more fields than contracts have; an error at the first too many."""
+    if section.path[:1] != ("definitions",):
+        return False
+    brought = next(model.inherited)
+    if brought == _MOST_INHERITED:
+        section.error(f"definitions bring more than {_MOST_INHERITED:,} fields into the models", "flatten them")
+    return brought >= _MOST_INHERITED
 
 
 def _text_key(type_: DataType | None) -> Field | None:
@@ -226,14 +244,12 @@ def _reference(source: Source, model: Model, inside: tuple[str, ...] | None) -> 
     written = holder.text("references")
     if written is None:
         return
-    to, _, target = written.strip().rpartition(".")
-    nested = next((m for m in model.models if written.startswith(f"{m}.")), None)
-    if nested is not None:
-        to, target = nested, written[len(nested) + 1 :]
+    to, target = parse_reference(written, model.models)
     if not to or not target:
         holder.error(f"{written[:60]!r} names no field of a model", "write `references: orders.order_id`", "references")
     elif inside is None:
-        yield unenforced(holder, "a reference from inside an array or a map", "references")
+        reason = "a reference from inside an array or a map"
+        yield unenforced(holder, reason, "references", custom={DOCUMENT: {"references": written}})
     else:
         if to not in model.models:
             near = nearest(to, model.models)
@@ -243,84 +259,13 @@ def _reference(source: Source, model: Model, inside: tuple[str, ...] | None) -> 
         model.rules.append(rules.ForeignKey(fields=(".".join(inside),), to=to, to_fields=(target,), position=position))
 
 
-# --- what a value may be ----------------------------------------------------------------------------------------------
-
-
-_BOUNDS: Final[dict[str, Callable[..., Rule]]] = {
-    "minimum": rules.Minimum,
-    "maximum": rules.Maximum,
-    "exclusiveMinimum": rules.ExclusiveMinimum,
-    "exclusiveMaximum": rules.ExclusiveMaximum,
-}
-_LENGTHS: Final[dict[str, Callable[..., Rule]]] = {"minLength": rules.MinLength, "maxLength": rules.MaxLength}
-_OF_NUMBERS: Final = ("integer", "number", *TEMPORAL, None)
-_OF_TEXT: Final = ("string", None)
-
-
-def _values(source: Source, type_: DataType | None, logical: str | None) -> list[Rule]:
-    found: list[Rule] = []
-    for key, make in _BOUNDS.items():
-        holder = source.of(key)
-        if _applies(holder, key, logical, _OF_NUMBERS, "numbers, dates and timestamps"):
-            limit = read_limit(holder, key, logical)
-            if limit is not None:
-                found.append(make(limit=limit, position=holder.at(key)))
-    for key, make in _LENGTHS.items():
-        holder = source.of(key)
-        if _applies(holder, key, logical, _OF_TEXT, "text"):
-            length = holder.count(key)
-            if length is not None:
-                found.append(make(length=length, position=holder.at(key)))
-    holder = source.of("pattern")
-    if _applies(holder, "pattern", logical, _OF_TEXT, "text"):
-        pattern = holder.text("pattern")
-        if pattern is not None and check_pattern(holder, pattern, "pattern"):
-            found.append(rules.Pattern(pattern=pattern, position=holder.at("pattern")))
-    found.extend(_format(source.of("format"), logical))
-    found.extend(_enum(source.of("enum"), logical))
-    check_ranges(source.own, found, logical)
-    return found
-
-
-def _applies(holder: Section, key: str, logical: str | None, to: tuple[str | None, ...], what: str) -> bool:
-    if key not in holder:
-        return False
-    if logical not in to:
-        holder.warning(f"{key!r} has no effect on the type {logical}", f"it is about {what}", key)
-        return False
-    return True
-
-
-def _format(holder: Section, logical: str | None) -> Iterator[Rule]:
-    written = holder.text("format")
-    if written is None:
-        return
-    if logical in TEMPORAL:
-        holder.note(f"the format {written[:60]!r} of a {logical} is not enforced", None, "format")
-    elif logical not in _OF_TEXT:
-        holder.warning(f"'format' has no effect on the type {logical}", "it is about text", "format")
-    elif written.strip().lower() in FORMATS:
-        yield rules.Format(format=written.strip().lower(), position=holder.at("format"))
-    else:
-        yield unenforced(holder, f"the format {written[:60]!r}, which is not known here", "format")
-
-
-def _enum(holder: Section, logical: str | None) -> Iterator[Rule]:
-    if "enum" not in holder:
-        return
-    entries = holder.listed("enum")
-    if not entries:
-        if isinstance(holder.data["enum"], list):
-            holder.error("'enum' allows no value at all", "list the allowed values, or leave it out", "enum")
-        return
-    values = read_values(holder, [("enum", at) for at in range(len(entries))], logical)
-    seen: set[tuple[type, object]] = set()
-    for at, value in enumerate(values):
-        if (type(value), value) in seen:
-            holder.warning("a value of 'enum' is listed twice", "remove one", "enum", at)
-        seen.add((type(value), value))
-    if values:
-        yield rules.Enum(values=values, position=holder.at("enum"))
+def parse_reference(written: str, models: Iterable[str]) -> tuple[str, str]:
+    """The model (of this contract, or `contract.model`) and its field that a reference names; "" for what it lacks."""
+    known = next((model for model in models if written.startswith(f"{model}.")), None)
+    if known is not None:
+        return known, written[len(known) + 1 :]
+    to, _, target = written.strip().rpartition(".")
+    return to, target
 
 
 def _place(rule: Rule, section: Section) -> tuple[int, int, int]:

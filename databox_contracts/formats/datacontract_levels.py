@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from databox_contracts import rules
@@ -153,17 +153,23 @@ def _field(level: Section, key: str, datasets: tuple[Dataset, ...]) -> tuple[str
     written = level.text(key)
     if written is None:
         return None
-    for dataset in datasets:
-        if written.startswith(f"{dataset.name}.") and dataset.trail(written[len(dataset.name) + 1 :]):
-            return dataset.name, written[len(dataset.name) + 1 :]
-    having = [dataset.name for dataset in datasets if dataset.trail(written)]
-    if len(having) == 1:
-        return having[0], written
+    place = place_of(written, datasets)
+    if place is not None:
+        return place
     known = [f"{dataset.name}.{field.name}" for dataset in datasets for field in dataset.fields]
     near = nearest(written, known)
     hint = f"did you mean {near!r}?" if near else "write `model.field`"
     level.error(f"{written[:60]!r} is no field of one model", hint, key)
     return None
+
+
+def place_of(written: str, datasets: Sequence[Dataset]) -> tuple[str, str] | None:
+    """The model and the field that are named as `model.field`, or by the field alone where only one model has it."""
+    for dataset in datasets:
+        if written.startswith(f"{dataset.name}.") and dataset.trail(written[len(dataset.name) + 1 :]):
+            return dataset.name, written[len(dataset.name) + 1 :]
+    having = [dataset.name for dataset in datasets if dataset.trail(written)]
+    return (having[0], written) if len(having) == 1 else None
 
 
 _LEVELS: Final[dict[str, Callable[[Section, str, tuple[Dataset, ...]], Iterator[tuple[str, Rule]]]]] = {

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.errors import Level
+from databox_contracts.formats.datacontract_types import DOCUMENT
 from databox_contracts.formats.identity import extensions
 from databox_contracts.formats.odcs_options import check_pattern, unenforced
 from databox_contracts.formats.odcs_sql import why_not_a_number
 from databox_contracts.formats.odcs_values import read_values
 from databox_contracts.formats.reading import Section, nearest
-from databox_contracts.rules import Operator, Rule, Severity, Threshold, Unit
+from databox_contracts.rules import Dimension, Operator, Rule, Severity, Threshold, Unit
 
 _OPERATORS: Final[dict[str, Operator]] = {
     **{operator.value: operator for operator in Operator},
@@ -38,21 +39,20 @@ class _Subject:
     logical: str | None
 
 
-def read_quality(section: Section, *, column: str | None, logical: str | None) -> tuple[list[Rule], dict[str, Any]]:
-    """The rules of a `quality` list, and the entries that are not enforced, to be kept."""
+def read_quality(section: Section, *, column: str | None, logical: str | None) -> list[Rule]:
+    """The rules of a `quality` list; what an entry says beside its promise, or instead, is carried by its rule."""
     subject = _Subject(column, logical)
     found: list[Rule] = []
-    kept: list[Any] = []
     if isinstance(section.raw("quality"), dict):
         section.error("'quality' of a model or a field must be a list", "write `quality:\n- type: sql`", "quality")
-        return [], {}
+        return []
     for entry in section.sections("quality"):
         judged = list(_entry(entry, subject))
-        found.extend(judged)
-        extra = extensions(entry)
-        if extra or any(isinstance(rule, rules.NotEnforced) for rule in judged):
-            kept.append(entry.data)
-    return found, {"quality": kept} if kept else {}
+        beside = entry.carried("dialect") | extensions(entry)
+        for rule in judged:
+            carried = {"quality": entry.data} if isinstance(rule, rules.NotEnforced) else beside
+            found.append(replace(rule, custom={DOCUMENT: carried}) if carried else rule)
+    return found
 
 
 def _entry(entry: Section, subject: _Subject) -> Iterator[Rule]:
@@ -64,13 +64,15 @@ def _entry(entry: Section, subject: _Subject) -> Iterator[Rule]:
         entry.error(f"unknown type of quality rule {kind[:40]!r}", hint, "type")
         entry.carried(*entry.data)
         return
-    facts = {"name": entry.text("name"), "description": (entry.text("description") or "").strip()}
+    facts = {"name": entry.text("name") or None, "description": (entry.text("description") or "").strip()}
     severity = (entry.text("severity") or "error").strip().lower()
     if severity not in _SEVERITIES:
         entry.warning(
             f"the unknown severity {severity[:40]!r} counts as error", "use error, warning or info", "severity"
         )
     facts["severity"] = _SEVERITIES.get(severity, Severity.ERROR)
+    if entry.data.get("dimension") in tuple(Dimension):
+        facts["dimension"] = Dimension(entry.raw("dimension"))
     yield from reader(entry, subject, facts)
 
 

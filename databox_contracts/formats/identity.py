@@ -13,31 +13,48 @@ _SEMANTIC: Final = re.compile(
 _SHORT: Final = re.compile(r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*))?")
 
 
-def read_version(section: Section, what: str) -> str | None:
-    """The entry `version` as it was written (`3.10` is not 3.1); `what` has it, for the error where it is missing."""
+def read_version(section: Section, what: str, *, only_text: bool = False) -> str | None:
+    """The entry `version` as it was written (`3.10` is not 3.1); `what` has it, for the error where it is missing.
+
+    A warning says so where it is no semantic version, and where other readers of YAML see another number in it;
+    `only_text` is for a dialect in which a version is text, so that any number is one too many.
+    """
     data = section.raw("version")
     written = section.report.document.text((*section.path, "version"))
     if written is None or not written.strip():
         return section.needed("version", what)
-    if not isinstance(data, str) and str(data) != written:
+    is_short = _SHORT.fullmatch(written) is not None
+    if not is_short and not _SEMANTIC.fullmatch(written):
+        section.warning(f"the version {written!r} is not a semantic version", "write 1.2.3", "version")
+    elif not isinstance(data, str) and (only_text or str(data) != written):
         section.warning(
             f"other readers of YAML see the number {data} as the version", f'write `"{written}"`', "version"
         )
-    elif _SHORT.fullmatch(written):
-        full = written + ".0" * (2 - written.count("."))
-        section.note(f"the version {written} means {full}", None, "version")
-    elif not _SEMANTIC.fullmatch(written):
-        section.warning(f"the version {written!r} is not a semantic version", "write 1.2.3", "version")
+    elif is_short:
+        section.note(f"the version {written} means {full_version(written)}", None, "version")
     return written
+
+
+def full_version(version: str) -> str:
+    """The version with all its three numbers where it has only the first: `3.2` is 3.2.0."""
+    return version + ".0" * (2 - version.count(".")) if _SHORT.fullmatch(version) else version
+
+
+def is_table_name(name: str) -> bool:
+    """Whether the name may become that of a directory."""
+    return not _unsafe(name) and name.strip() not in ("", ".")
+
+
+def _unsafe(name: str) -> list[str]:
+    control = ["a control character"] if any(not char.isprintable() for char in name) else []
+    return [part for part in ("..", "/", "\\") if part in name] + control
 
 
 def check_table_name(section: Section, name: str, *steps: str | int) -> bool:
     """Whether the name may become that of a directory; an error if not."""
-    unsafe = [part for part in ("..", "/", "\\") if part in name]
-    if any(not char.isprintable() for char in name):
-        unsafe.append("a control character")
-    if not unsafe and name.strip() not in ("", "."):
+    if is_table_name(name):
         return True
+    unsafe = _unsafe(name)
     what = f"may not hold {' or '.join(unsafe)}" if unsafe else "is not one"
     section.error(
         f"the name {name[:60]!r} {what}: it names a directory", "use letters, digits, '_', '-' and single dots", *steps

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from databox_contracts.formats.identity import joined_description
+from databox_contracts.formats.identity import joined_description, read_version
 from databox_contracts.formats.odcs_custom import (
     CustomProperties,
     read_consumers,
@@ -24,10 +24,6 @@ from databox_contracts.formats.reading import Report, Section
 from databox_contracts.model import Contract, Dataset, Member, Server, Team
 
 _READ_VERSION: Final = re.compile(r"v3\.[0-2]\.\d+")
-_SEMANTIC: Final = re.compile(
-    r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-)
-_SHORT: Final = re.compile(r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*))?")
 
 _DOCUMENTATION: Final = (
     "authoritativeDefinitions",
@@ -72,7 +68,7 @@ def read(report: Report) -> Contract | None:
         return None
     _check_kind(section)
     contract_id = section.needed("id", "the contract")
-    version = _version(section)
+    version = read_version(section, "the contract", only_text=True)
     custom = CustomProperties(section, Contract)
     servers = _servers(section)
     description, description_parts = _description(section)
@@ -135,24 +131,6 @@ def _check_kind(section: Section) -> None:
         section.warning("the contract has no 'kind'", "write `kind: DataContract`")
     elif written != "DataContract":
         section.error(f"a document of the kind {written!r} is no contract", "write `kind: DataContract`", "kind")
-
-
-def _version(section: Section) -> str | None:
-    """The version as it was written: `3.10` is not 3.1."""
-    data = section.raw("version")
-    written = section.report.document.text(("version",))
-    if written is None or not written.strip():
-        return section.needed("version", "the contract")
-    if not isinstance(data, str):
-        section.warning(
-            f"other readers of YAML see the number {data} as the version", f'write `"{written}"`', "version"
-        )
-    elif _SHORT.fullmatch(written):
-        full = written + ".0" * (2 - written.count("."))
-        section.note(f"the version {written} means {full}", None, "version")
-    elif not _SEMANTIC.fullmatch(written):
-        section.warning(f"the version {written!r} is not a semantic version", "write 1.2.3", "version")
-    return written
 
 
 def _description(section: Section) -> tuple[str, dict[str, Any]]:

@@ -270,14 +270,18 @@ _CERTAIN: Final = (
 _ECMA_ONLY: Final = re.compile(r"\\(?:u\{[0-9A-Fa-f]+\}|u[0-9A-Fa-f]{4}|[pP]\{[^}]*\}|c[A-Za-z]|k<\w+>|.)", re.DOTALL)
 
 
-def check_pattern(section: Section, pattern: str, *steps: str | int) -> bool:
-    """Whether it is a regular expression of ECMA-262; an error if not."""
-    reason = None
+def pattern_mistake(pattern: str) -> str | None:
+    """Why it is no regular expression of ECMA-262, to follow its name; None where it is one."""
     try:
         to_java(pattern)
     except PatternError as error:
-        reason = error.reason
-    reason = reason or _mistake(pattern)
+        return error.reason
+    return _mistake(pattern)
+
+
+def check_pattern(section: Section, pattern: str, *steps: str | int) -> bool:
+    """Whether it is a regular expression of ECMA-262; an error if not."""
+    reason = pattern_mistake(pattern)
     if reason is not None:
         section.error(
             f"the pattern {pattern[:60]!r} {reason}", "write it in the syntax of ECMA-262, as JSON Schema does", *steps

@@ -1,4 +1,9 @@
-"""The reader of contracts in six sections: header, schema, guarantees, semantics, evolution, governance."""
+"""The reader of contracts in six sections: header, schema, guarantees, semantics, evolution, governance.
+
+What the form was first described with is read as it is there. Added to that, so that other contracts fit into it, are
+an `id` beside the name, `consumers`, `enforcement`, a name, a table, modes, a key and constraints of the schema as a
+whole, and what arrays, maps and objects contain.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +14,21 @@ from typing import Any, Final
 
 from databox_contracts.formats.attaching import attached
 from databox_contracts.formats.identity import check_table_name, read_version
-from databox_contracts.formats.reading import Report, Section, nearest
+from databox_contracts.formats.reading import Report, Section
 from databox_contracts.formats.sections_fields import DOCUMENT, read_fields, with_semantics
-from databox_contracts.formats.sections_guarantees import read_guarantees, read_retention
-from databox_contracts.model import Contract, Dataset, Evolution, Governance, Team
-
-SECTIONS: Final = ("schema", "guarantees", "semantics", "evolution", "governance")
-
-DEFAULT_POLICY: Final = "backwards_compatible_only"
-
-_ALLOWED_BY_DEFAULT: Final = ("add_optional_field", "widen_enum_values", "widen_numeric_type")
-
-CHANGES: Final = (
-    *_ALLOWED_BY_DEFAULT,
-    "add_required_field",
-    "change_field_type",
-    "narrow_enum_values",
-    "narrow_numeric_type",
-    "relax_nullability",
-    "remove_field",
-    "rename_field",
-    "tighten_nullability",
+from databox_contracts.formats.sections_governance import (
+    read_consumers,
+    read_enforcement,
+    read_evolution,
+    read_governance,
+    read_modes,
 )
-"""The form's own names of changes."""
+from databox_contracts.formats.sections_guarantees import kept_guarantees, read_guarantees, read_retention
+from databox_contracts.model import Contract, Dataset, Team
+
+SECTIONS: Final = ("schema", "guarantees", "semantics", "evolution", "governance", "enforcement")
 
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s.]+(?:\.[^@\s.]+)+")
-_PURPOSE: Final = re.compile(r"(?:[a-z0-9]+_)*purposes?")
 
 
 def recognises(data: Mapping[str, Any]) -> bool:
@@ -56,27 +50,32 @@ def read(report: Report) -> Contract | None:
     if header is None:
         if root.data.get("contract") is None:
             root.error("'contract' is empty", "indent its entries below `contract:`", "contract")
-        root.carried(*SECTIONS)
+        root.carried(*SECTIONS, "consumers")
         return None
-    found = {name: _section(name, root, header) for name in SECTIONS}
+    found = {name: _holder(name, root, header).section(name) for name in SECTIONS}
     name, version = header.needed("name", "the contract"), read_version(header, "the contract")
+    identity = header.needed("id", "the contract") if "id" in header else name
     team = header.text("owner_team")
     kept = _contacts(header)
     dataset = _dataset(found["schema"], name or "unnamed", root)
     guarantees, semantics, governance = found["guarantees"], found["semantics"], found["governance"]
     if guarantees is not None:
         dataset = attached(dataset, read_guarantees(guarantees, dataset))
-        kept["guarantees"] = guarantees.data
+        beside = kept_guarantees(guarantees, dataset)
+        kept |= {"guarantees": beside} if beside else {}
     if semantics is not None:
         dataset, unplaced = with_semantics(dataset, semantics)
         kept |= {"semantics": unplaced} if unplaced else {}
-    if governance is not None:
-        dataset = attached(dataset, read_retention(governance, dataset))
-        kept["governance"] = governance.data
+    days, retention = read_retention(governance, dataset)
+    dataset = attached(dataset, retention)
+    governed, purposes = read_governance(governance, days)
+    kept |= {"governance": purposes} if purposes else {}
+    consumers = read_consumers(_holder("consumers", root, header))
     contract = None
-    if name is not None and version is not None:
+    if name is not None and identity is not None and version is not None:
         contract = Contract(
-            id=name,
+            id=identity,
+            name=name if "id" in header else None,
             version=version,
             status=header.text("status") or "draft",
             description=(header.text("description") or "").strip(),
@@ -85,8 +84,10 @@ def read(report: Report) -> Contract | None:
             team=Team(name=team),
             owner=team,
             datasets=(dataset,),
-            evolution=_evolution(found["evolution"]),
-            governance=_governance(governance),
+            consumers=consumers,
+            evolution=read_evolution(found["evolution"]),
+            enforcement=read_enforcement(found["enforcement"]),
+            governance=governed,
             custom={DOCUMENT: kept},
             dialect="sections",
             source=report.document.source,
@@ -98,11 +99,11 @@ def read(report: Report) -> Contract | None:
     return contract
 
 
-def _section(name: str, root: Section, header: Section) -> Section | None:
+def _holder(name: str, root: Section, header: Section) -> Section:
+    """Where the section stands: beside the header, or in it."""
     if name in root and name in header:
         header.error(f"{name!r} stands beside `contract` too", "keep one of them", name)
-    holder = root if root.raw(name) is not None else header
-    return holder.section(name)
+    return root if root.raw(name) is not None else header
 
 
 def _contacts(header: Section) -> dict[str, Any]:
@@ -130,89 +131,37 @@ def _contacts(header: Section) -> dict[str, Any]:
     return {"contract": kept} if kept else {}
 
 
-def _dataset(schema: Section | None, name: str, root: Section) -> Dataset:
-    """The one table: it is called by the last part of the contract's name, and stands under the whole."""
-    short = name.rpartition(".")[2] or name
+def _dataset(schema: Section | None, contract: str, root: Section) -> Dataset:
+    """The one table.
+
+    It is called by the last part of the contract's name and stands under the whole; a `name` of its own is that of the
+    table too, unless `table` says another.
+    """
+    short = contract.rpartition(".")[2] or contract
+    table = contract if contract != short else None
     if schema is None:
         root.warning("the contract declares no schema, so it promises nothing", "write `schema:` with its `fields:`")
-        return Dataset(name=short, physical_name=name if name != short else None)
-    check_table_name(schema, name)
+        return Dataset(name=short, physical_name=table)
+    if "name" in schema:
+        short, table = schema.needed("name", "the schema") or short, None
+        check_table_name(schema, short, "name")
+    if "table" in schema:
+        table = schema.needed("table", "the schema")
+        check_table_name(schema, table or "-", "table")
+    if "name" not in schema and "table" not in schema:
+        check_table_name(schema, contract)
     fields, table_rules = read_fields(schema)
     if not fields:
         schema.warning("the schema declares no fields, so no column is checked", "list them under `fields:`")
-    schema.close(dict.fromkeys(("columns", "properties"), "write `fields`"))
-    return Dataset(
+    found = Dataset(
         name=short,
-        physical_name=name if name != short else None,
+        physical_name=table,
         fields=fields,
         rules=table_rules,
+        description=(schema.text("description") or "").strip(),
+        tags=schema.texts("tags"),
+        modes=read_modes(schema),
         position=schema.position,
     )
-
-
-def _evolution(section: Section | None) -> Evolution:
-    """The block; without one, and for lists it leaves out, what the form's own policy allows."""
-    if section is None:
-        return Evolution(policy=DEFAULT_POLICY, allowed=_ALLOWED_BY_DEFAULT)
-    policy = section.text("policy") or DEFAULT_POLICY
-    if policy != DEFAULT_POLICY and (near := nearest(policy, (DEFAULT_POLICY,))):
-        section.warning(f"unknown policy {policy[:60]!r}", f"did you mean {near!r}?", "policy")
-    listed = {key: section.texts(key) for key in ("allowed", "disallowed")}
-    for key, names in listed.items():
-        for at, name in enumerate(names):
-            near = nearest(name, CHANGES)
-            if name not in CHANGES:
-                section.warning(
-                    f"unknown change {name[:60]!r}",
-                    f"did you mean {near!r}?" if near else f"known are {', '.join(CHANGES)}",
-                    key,
-                    at,
-                )
-    both = [name for name in listed["disallowed"] if name in listed["allowed"]]
-    if both:
-        section.error(f"{both[0]!r} is allowed and disallowed", "keep one of them", "disallowed")
-    if "allowed" not in section and policy == DEFAULT_POLICY:
-        listed["allowed"] = tuple(name for name in _ALLOWED_BY_DEFAULT if name not in listed["disallowed"])
-    evolution = Evolution(
-        policy=policy,
-        allowed=listed["allowed"],
-        disallowed=listed["disallowed"],
-        deprecation_window_days=section.count("deprecation_window_days"),
-        sign_off=section.text("sign_off"),
-    )
-    section.close()
-    return evolution
-
-
-def _governance(section: Section | None) -> Governance:
-    if section is None:
-        return Governance()
-    # `dpdp_purpose`, `gdpr_purpose`, `purposes`: one law or another, always what the data may be used for.
-    keys = [key for key in section.data if _PURPOSE.fullmatch(key)]
-    purposes = [name for key in keys for name in _one_or_more(section, key)]
-    rbac = section.section("rbac")
-    read, write = (rbac.texts("read"), rbac.texts("write")) if rbac is not None else ((), ())
-    if rbac is not None:
-        rbac.close()
-    found = Governance(
-        pii_class=section.report.document.text((*section.path, "pii_class")),
-        retention_days=section.count("retention_days", least=1) if _is_sound(section) else None,
-        purposes=tuple(dict.fromkeys(purposes)),
-        read=read,
-        write=write,
-    )
-    section.raw("pii_class")
-    section.close()
+    schema.close(dict.fromkeys(("columns", "properties"), "write `fields`"))
     return found
-
-
-def _is_sound(section: Section) -> bool:
-    """Whether the days have not been refused already."""
-    return (*section.path, "retention_days") not in section.report.places
-
-
-def _one_or_more(section: Section, key: str) -> tuple[str, ...]:
-    value = section.raw(key)
-    if isinstance(value, str):
-        return (value,)
-    return section.texts(key)

@@ -1,15 +1,22 @@
-"""Constraints written as SQL conditions: a bound, a list or a length where they are one, else an expression."""
+"""Constraints written as SQL conditions: a bound, a list, a length and the like where they are one, else an expression.
+
+Each form is read here and written by `sections_writer_constraints`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Final
 
 from databox_contracts import rules
+from databox_contracts.errors import Position
 from databox_contracts.formats.odcs_values import NUMERIC, TEMPORAL, parse_moment
 from databox_contracts.formats.reading import Section, nearest
+from databox_contracts.patterns import PatternError, to_java
 from databox_contracts.rules import Limit, Rule
 
 MOST_CHARACTERS: Final = 2_000
@@ -21,38 +28,76 @@ _BOUNDS: Final[dict[str, Callable[..., Rule]]] = {
     "LTE": rules.Maximum,
 }
 _TURNED: Final = {"GT": "LT", "GTE": "LTE", "LT": "GT", "LTE": "GTE"}
-_WHOLE_LENGTHS: Final[dict[str, tuple[Callable[..., Rule], int]]] = {
-    "GT": (rules.MinLength, 1),
-    "GTE": (rules.MinLength, 0),
-    "LT": (rules.MaxLength, -1),
-    "LTE": (rules.MaxLength, 0),
-}
+# Of whole numbers: whether they are a least or a most, and how far that is from the bound.
+_WHOLE: Final = {"GT": (0, 1), "GTE": (0, 0), "LT": (1, -1), "LTE": (1, 0)}
+_LENGTHS: Final[tuple[Callable[..., Rule], ...]] = (rules.MinLength, rules.MaxLength)
+_SIZES: Final[tuple[Callable[..., Rule], ...]] = (rules.MinItems, rules.MaxItems)
+
+# The parts of ECMA-262 that Java spells otherwise.
+_SPELLED_OTHERWISE: Final = {to_java(part): part for part in ("$", ".", r"\s", r"\S")}
+_REQUIRED_WHEN: Final = re.compile(r"NOT\s*\((.*)\)\s*OR\s+\S+\s+IS\s+NOT\s+NULL", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Why a text is no condition on a row, and the way out."""
+
+    message: str
+    hint: str
 
 
 def read_condition(
-    section: Section, key: str, at: int, *, field: str, logical: str | None, columns: Sequence[str]
+    section: Section,
+    key: str,
+    at: int,
+    *,
+    field: str | None,
+    logical: str | None,
+    columns: Sequence[str],
+    only_simple: bool = False,
 ) -> list[Rule]:
-    """The rules of one constraint of `field`; none where it is no condition on a row, which is an error.
-
-    Parts joined by AND are rules of their own if each is one about the field; `columns` are all that it may name.
-    """
+    """The rules of one entry of a list of constraints, as `understood`; none where it is wrong, which is an error."""
     text = section.report.document.text((*section.path, key, at)) or ""
+    position = section.at(key, at)
+    found = understood(text, field=field, logical=logical, columns=columns, position=position, only_simple=only_simple)
+    if isinstance(found, Mistake):
+        section.error(found.message, found.hint, key, at)
+        return []
+    return found
+
+
+def understood(
+    text: str,
+    *,
+    field: str | None,
+    logical: str | None,
+    columns: Sequence[str],
+    position: Position | None = None,
+    only_simple: bool = False,
+) -> list[Rule] | Mistake:
+    """The rules that a constraint of `field` means; of the whole table where that is None.
+
+    Parts joined by AND are rules of their own if each is one about the field; `columns` are all that it may name. With
+    `only_simple` an expression is a mistake: inside an array there is no row that it could be about.
+    """
     parsed, mistake = _parsed(text) if len(text) <= MOST_CHARACTERS else (None, "is too long")
     if parsed is None:
-        section.error(
-            f"the constraint {text[:60]!r} {mistake}", "write a condition in SQL, such as `amount > 0`", key, at
-        )
-        return []
+        return Mistake(f"the constraint {text[:60]!r} {mistake}", "write a condition in SQL, such as `amount > 0`")
     unknown = [name for name in _columns(parsed) if name not in columns and name.split(".")[0] not in columns]
     if unknown:
         near = nearest(unknown[0], columns)
         hint = f"did you mean {near!r}?" if near else f"it has {', '.join(columns[:10])}"
-        section.error(f"the constraint {text[:60]!r} names {unknown[0]!r}, which is no field", hint, key, at)
-        return []
-    position = section.at(key, at)
-    found = list(_simple(parsed, field, logical))
-    if found and all(make is not None for make in found):
-        return [make(position=position) for make in found if make is not None]
+        return Mistake(f"the constraint {text[:60]!r} names {unknown[0]!r}, which is no field", hint)
+    if field is not None:
+        found = list(_simple(parsed, field, logical))
+        if found and all(make is not None for make in found):
+            return [make(position=position) for make in found if make is not None]
+        condition = _required_when(parsed, text, field)
+        if condition is not None and not only_simple:
+            return [rules.RequiredWhen(condition=condition, position=position)]
+    if only_simple:
+        message = f"the constraint {text[:60]!r} compares what an array or a map contains with more than fixed values"
+        return Mistake(message, "write it as a constraint of the field that holds the array or the map")
     return [rules.Expression(sql=text.strip(), position=position)]
 
 
@@ -108,6 +153,11 @@ def _simple(node: Any, field: str, logical: str | None) -> Iterator[Callable[...
             )
         case exp.In() if _is(node.this, field) and node.expressions:
             yield _listed(node.expressions, logical)
+        case exp.EQ():
+            yield _equal(node.left, node.right, field, logical)
+        case exp.RegexpLike() if _is(node.this, field) and logical == "string":
+            pattern = _ecma(node.expression)
+            yield _with(rules.Pattern, "pattern", pattern) if pattern is not None else None
         case exp.Not() if isinstance(node.this, exp.Is) and _is(node.this.this, field):
             yield rules.Required if isinstance(node.this.expression, exp.Null) else None
         case _:
@@ -127,10 +177,59 @@ def _bound(left: Any, right: Any, name: str, field: str, logical: str | None) ->
         limit = _limit(right, logical)
         return _with(_BOUNDS[name], "limit", limit) if limit is not None else None
     if isinstance(left, exp.Length) and _is(left.this, field) and logical == "string":
-        length = _number(right)
-        make, step = _WHOLE_LENGTHS[name]
-        if isinstance(length, int) and 0 <= length + step < 2**31:
-            return _with(make, "length", length + step)
+        return _whole(_LENGTHS, "length", right, name)
+    if isinstance(left, exp.ArraySize) and _is(left.this, field) and logical == "array":
+        return _whole(_SIZES, "count", right, name)
+    return None
+
+
+def _whole(kinds: Sequence[Callable[..., Rule]], fact: str, node: Any, name: str) -> Callable[..., Rule] | None:
+    bound = _number(node)
+    kind, step = _WHOLE[name]
+    if isinstance(bound, int) and 0 <= bound + step < 2**31:
+        return _with(kinds[kind], fact, bound + step)
+    return None
+
+
+def _equal(left: Any, right: Any, field: str, logical: str | None) -> Callable[..., Rule] | None:
+    """`c % 5 = 0`, and `size(array_distinct(c)) = size(c)`."""
+    from sqlglot import exp
+
+    if isinstance(left, exp.Mod) and _is(left.this, field) and logical in NUMERIC:
+        divisor = _number(left.expression)
+        if _number(right) == 0 and divisor is not None and divisor > 0:
+            return _with(rules.MultipleOf, "divisor", divisor)
+    if isinstance(left, exp.ArraySize) and isinstance(left.this, exp.ArrayDistinct) and logical == "array":
+        same = isinstance(right, exp.ArraySize) and _is(right.this, field)
+        return rules.UniqueItems if same and _is(left.this.this, field) else None
+    return None
+
+
+def _ecma(node: Any) -> str | None:
+    """The ECMA-262 expression of a Java one, None where it has none that means the same."""
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    java = pattern = str(node.name)
+    for spelled, part in _SPELLED_OTHERWISE.items():
+        pattern = pattern.replace(spelled, part)
+    try:
+        return pattern if to_java(pattern) == java else None
+    except PatternError:
+        return None
+
+
+def _required_when(parsed: Any, text: str, field: str) -> str | None:
+    """The condition of `NOT (condition) OR field IS NOT NULL`, as it is written."""
+    from sqlglot import exp
+
+    match parsed:
+        case exp.Or(left=exp.Not(this=exp.Paren(this=condition)), right=exp.Not(this=exp.Is() as null)):
+            written = _REQUIRED_WHEN.fullmatch(text.strip())
+            if written is None or not _is(null.this, field) or not isinstance(null.expression, exp.Null):
+                return None
+            return written[1] if _parsed(written[1])[0] == condition else None
     return None
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.formats.attaching import clocks
 from databox_contracts.formats.durations import read_duration
 from databox_contracts.formats.reading import Section, nearest
+from databox_contracts.formats.sections_fields import DOCUMENT
 from databox_contracts.formats.sodacl import SodaRule
 from databox_contracts.model import Dataset
 from databox_contracts.rules import NotEnforced, Number, Operator, Threshold, Unit
 
-_DAY: Final = 86_400
-_PERCENTILE: Final = re.compile(r"p(\d{1,2}(?:[._]\d{1,4})?|100)")
+DAY: Final = 86_400
+PERCENTILE: Final = re.compile(r"p(\d{1,2}(?:[._]\d{1,4})?|100)")
 _PER_PERIOD: Final = re.compile(r"p(\d{1,2}(?:\.\d{1,4})?|100)_per_(minute|hour|day|week|month)")
 _NOTHING: Final = ("not_guaranteed", "none", "unordered")
 
@@ -32,23 +34,52 @@ def read_guarantees(section: Section, dataset: Dataset) -> Iterator[SodaRule]:
     section.close()
 
 
-def read_retention(governance: Section, dataset: Dataset) -> Iterator[SodaRule]:
-    """`retention_days`: no row is older. It needs a timestamp: the named one, else the only required one."""
+def kept_guarantees(section: Section, dataset: Dataset) -> dict[str, Any]:
+    """The entries that no rule says: an order that is not promised, and names of fields that nothing needs."""
+    found: dict[str, Any] = {}
+    said = {type(rule) for rule in dataset.rules}
+    ordering = section.data.get("ordering")
+    if isinstance(ordering, str) and ordering.strip().lower() in _NOTHING:
+        found["ordering"] = ordering
+    levels = section.data.get("freshness")
+    if isinstance(levels, dict) and rules.Latency not in said:
+        unused = ("arrival_field",) if rules.Freshness in said else ("arrival_field", "timestamp_field")
+        beside = {key: levels[key] for key in unused if levels.get(key) is not None}
+        found |= {"freshness": beside} if beside else {}
+    return found
+
+
+def read_retention(governance: Section | None, dataset: Dataset) -> tuple[int | None, list[SodaRule]]:
+    """`retention_days`, and its rule: no row is older.
+
+    It needs a timestamp: the named one, else the only required one; without, the rule is a skipped one.
+    """
+    if governance is None:
+        return None, []
     days = governance.count("retention_days", least=1)
     element = _named(governance, "timestamp_field", dataset)
     if days is None or ("timestamp_field" in governance and element is None):
-        return
+        return days, []
     if element is None and len(clocks(dataset)) != 1:
         reason = "'retention_days' names no timestamp that says how old a row is"
-        yield _skipped(governance, "retention_days", reason, "write `timestamp_field: created_at` beside it")
-    else:
-        position = governance.at("retention_days")
-        yield SodaRule(None, rules.Retention(seconds=days * _DAY, element=element, position=position))
+        # The days themselves are the contract's, so nothing is to be kept of the rule.
+        hint = "write `timestamp_field: created_at` beside it"
+        return days, [_skipped(governance, "retention_days", reason, hint, kept={})]
+    position = governance.at("retention_days")
+    return days, [SodaRule(None, rules.Retention(seconds=days * DAY, element=element, position=position))]
 
 
-def _skipped(section: Section, key: str, reason: str, hint: str | None = None) -> SodaRule:
+def _skipped(
+    section: Section, key: str, reason: str, hint: str | None = None, *, kept: Mapping[str, Any] | None = None
+) -> SodaRule:
+    """A rule that verdicts show as skipped; `kept` is what the document says, by default the entry of that name."""
     section.warning(f"not enforced: {reason}", hint or "it is shown as skipped in every verdict", key)
-    return SodaRule(None, NotEnforced(name=key, reason=reason, position=section.at(key)))
+    said = {key: section.data[key]} if kept is None else kept
+    return SodaRule(None, _carried(NotEnforced(name=key, reason=reason, position=section.at(key)), said))
+
+
+def _carried(rule: NotEnforced, said: Mapping[str, Any]) -> NotEnforced:
+    return replace(rule, custom={DOCUMENT: {"guarantees": said}}) if said else rule
 
 
 def _named(section: Section, key: str, dataset: Dataset) -> str | None:
@@ -95,13 +126,15 @@ def _freshness(section: Section, key: str, dataset: Dataset) -> Iterator[SodaRul
 def _percentiles(levels: Section, element: str | None, arrival: str | None, dataset: Dataset) -> Iterator[SodaRule]:
     found: list[tuple[float, float, str]] = []
     for name in levels.data:
-        match = _PERCENTILE.fullmatch(name)
+        match = PERCENTILE.fullmatch(name)
         seconds = read_duration(levels, name) if match is not None else None
         if match is not None and seconds is not None:
             found.append((float(match[1].replace("_", ".")), seconds, name))
     ordered = sorted(found)
     for before, after in pairwise(ordered):
-        if after[1] < before[1]:
+        if after[0] == before[0]:
+            levels.error(f"{after[2]} and {before[2]} are the same percentile", "keep one of them", after[2])
+        elif after[1] < before[1]:
             levels.error(f"{after[2]} is shorter than {before[2]}, which it includes", "correct one of them", after[2])
     if not found:
         return
@@ -111,7 +144,8 @@ def _percentiles(levels: Section, element: str | None, arrival: str | None, data
             reason = f"the freshness percentiles {names} name no field of a row's arrival"
             levels.warning(f"not enforced: {reason}", "write `arrival_field: loaded_at` beside them")
             for _, _, name in found:
-                yield SodaRule(None, NotEnforced(name=f"freshness {name}", reason=reason, position=levels.at(name)))
+                skipped = NotEnforced(name=f"freshness {name}", reason=reason, position=levels.at(name))
+                yield SodaRule(None, _carried(skipped, {"freshness": {name: levels.data[name]}}))
         return
     if element is None:
         _check_clock(levels, "arrival_field", [name for name in clocks(dataset) if name != arrival])
@@ -150,6 +184,8 @@ def _completeness(section: Section, key: str, dataset: Dataset) -> Iterator[Soda
         expected = levels.count("expected_per_period", least=1)
     elif "expected_per_period" in levels:
         levels.error("'expected' and 'expected_per_period' are two references", "keep one", "expected_per_period")
+    if not any(_PER_PERIOD.fullmatch(name) for name in levels.data):
+        section.warning("'completeness' promises no percentage", "write `p99_per_hour: 99.95` in it", key)
     for name in levels.data:
         match = _PER_PERIOD.fullmatch(name)
         percent = _percent(levels, name) if match is not None else None
@@ -157,9 +193,8 @@ def _completeness(section: Section, key: str, dataset: Dataset) -> Iterator[Soda
             continue
         if expected is None:
             reason = f"the completeness {name} has nothing to hold the number of rows against"
-            yield _skipped(
-                levels, name, reason, "write `expected: orders`, a dataset, or `expected_per_period: 1000` beside it"
-            )
+            hint = "write `expected: orders`, a dataset, or `expected_per_period: 1000` beside it"
+            yield _skipped(levels, name, reason, hint, kept={key: {name: levels.data[name]}})
         else:
             rule = rules.Completeness(
                 threshold=Threshold(Operator.GREATER_OR_EQUAL, percent, unit=Unit.PERCENT),
@@ -189,23 +224,34 @@ def _percent(section: Section, key: str) -> Number | None:
 
 
 def _uniqueness(section: Section, key: str, dataset: Dataset) -> Iterator[SodaRule]:
-    """One field, or the fields of one composite key."""
+    """One field, the fields of one composite key, or a list of keys that each are a list of fields."""
     value = section.data[key]
     if isinstance(value, str):
         names = [name.strip() for name in value.strip().strip("()[]").split(",")]
-        places: list[tuple[str | int, ...]] = [(key,)] * len(names)
+        yield from _key(section, names, [(key,)] * len(names), dataset)
+    elif isinstance(value, list) and any(isinstance(item, list) for item in value):
+        for at, item in enumerate(value):
+            places = [(key, at, i) for i in range(len(item))] if isinstance(item, list) else [(key, at)]
+            texts = [section.report.document.text((*section.path, *steps)) or "" for steps in places]
+            yield from _key(section, texts, places, dataset)
     else:
         names = list(section.texts(key))
-        places = [(key, at) for at in range(len(names))]
+        yield from _key(section, names, [(key, at) for at in range(len(names))], dataset)
+
+
+def _key(
+    section: Section, names: Sequence[str], places: Sequence[tuple[str | int, ...]], dataset: Dataset
+) -> Iterator[SodaRule]:
+    """The rule of one key, each field of it with its place."""
     if not names:
-        section.warning("'uniqueness' names no field", "write `uniqueness: id`", key)
+        section.warning("'uniqueness' names no field", "write `uniqueness: id`", "uniqueness")
     known = [_is_field(section, name, dataset, *steps) for name, steps in zip(names, places, strict=True)]
     if not names or not all(known):
         return
     if len(names) == 1:
-        yield SodaRule(names[0], rules.Unique(position=section.at(key)))
+        yield SodaRule(names[0], rules.Unique(position=section.at(*places[0][:2])))
     else:
-        yield SodaRule(None, rules.Unique(fields=tuple(names), position=section.at(key)))
+        yield SodaRule(None, rules.Unique(fields=tuple(names), position=section.at(*places[0][:-1] or places[0])))
 
 
 def _ordering(section: Section, key: str, dataset: Dataset) -> Iterator[SodaRule]:

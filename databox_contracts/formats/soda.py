@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from databox_contracts.datatypes import DataType, Family, parse_type
-from databox_contracts.errors import UnknownTypeError
 from databox_contracts.formats.bounds import check_ranges
 from databox_contracts.formats.identity import check_table_name, read_version
 from databox_contracts.formats.odcs_types import logical_name
@@ -15,6 +12,7 @@ from databox_contracts.formats.reading import Report, Section
 from databox_contracts.formats.soda_checks import read_checks
 from databox_contracts.formats.soda_limits import THRESHOLD_KEYS
 from databox_contracts.formats.soda_subjects import MISSING_KEYS, VALIDITY_KEYS, Subject, Table
+from databox_contracts.formats.soda_types import read_type
 from databox_contracts.model import Contract, Dataset, Field, Mode, SchemaModes
 from databox_contracts.rules import Required, Rule, Unique
 
@@ -24,9 +22,17 @@ DOCUMENT: Final = "$soda"
 NO_VERSION: Final = "0.0.0"
 """The version of a document that names none."""
 
-_DOCUMENTATION: Final = ("data_source", "check_attributes", "variables", "database", "schema")
-_SCHEDULES: Final = ("soda_agent", "soda_runner")
-_FILTERS: Final = ("filter", "sql_filter", "filter_sql")
+GENERATION: Final = "generation"
+"""What `custom` calls the generation of a contract of the first; one of the second does not say it."""
+
+UNCHECKED: Final = "schema_check"
+"""What `custom` says, as false, of a dataset whose columns have types that Soda itself is never told to check."""
+
+DOCUMENTATION: Final = ("data_source", "check_attributes", "variables", "database", "schema")
+SCHEDULES: Final = ("soda_agent", "soda_runner")
+FILTERS: Final = ("filter", "sql_filter", "filter_sql")
+EARLY: Final[dict[str, Callable[..., Rule]]] = {"not_null": Required, "unique": Unique}
+"""What the first drafts of the language had beside a column's name."""
 
 _MISPLACED: Final = {
     **dict.fromkeys(THRESHOLD_KEYS, "write it in a check"),
@@ -34,9 +40,6 @@ _MISPLACED: Final = {
     **dict.fromkeys(("fields", "properties"), "write `columns`"),
     **dict.fromkeys(("required", "nullable"), "write `checks: [{missing: {}}]`"),
 }
-
-# What a type spelling may mean to the warehouse where Spark does not know it.
-_WAREHOUSES: Final = (None, "postgres", "snowflake", "bigquery", "duckdb", "tsql")
 
 
 def recognises(data: Mapping[str, Any]) -> bool:
@@ -50,7 +53,9 @@ def read(report: Report) -> Contract | None:
     identity = section.needed("dataset", "the contract")
     version = _version(section)
     dataset = _dataset(section, identity or "")
-    carried = section.carried(*_DOCUMENTATION) | section.not_enforced(*_SCHEDULES)
+    carried = section.carried(*DOCUMENTATION) | section.not_enforced(*SCHEDULES)
+    if _is_of_first_generation(section):
+        carried[GENERATION] = 1
     owner = section.text("owner")
     section.close(_MISPLACED)
     if identity is None or dataset is None:
@@ -87,7 +92,7 @@ def _dataset(section: Section, identity: str) -> Dataset | None:
         return None
     entries = list(section.sections("columns"))
     names = tuple(entry.data["name"] for entry in entries if isinstance(entry.data.get("name"), str))
-    written = [text for key in _FILTERS if (text := section.text(key)) is not None]
+    written = [text for key in FILTERS if (text := section.text(key)) is not None]
     table = Table(name, names, next(iter(written), None))
     described = section.text("description")
     fields: list[Field] = []
@@ -98,30 +103,37 @@ def _dataset(section: Section, identity: str) -> Dataset | None:
             fields.append(field)
     of_table = Subject(table)
     read_checks(section, of_table)
-    carried = section.carried(*_FILTERS)
+    carried = section.carried(*FILTERS)
     if of_table.lossy:
         carried["checks"] = section.data["checks"]
+    former = _is_of_first_generation(section)
+    if table.modes is None and not former and any(field.type is not None for field in fields):
+        carried[UNCHECKED] = False
     _note_types(section, fields)
     return Dataset(
         name=name,
         fields=tuple(fields),
         rules=tuple(table.rules),
-        modes=table.modes or _implied_modes(entries, section),
+        modes=table.modes or implied_modes(former=former),
         description=described or "",
         custom={DOCUMENT: carried} if carried else {},
         position=section.at("dataset"),
     )
 
 
-def _implied_modes(entries: list[Section], section: Section) -> SchemaModes:
+def implied_modes(*, former: bool) -> SchemaModes:
     """Without a `schema` check further columns are allowed; the first generation always made that check."""
-    lists = [section, *entries]
-    former = any("type" in check for each in lists for check in _checks(each))
     return SchemaModes(columns=Mode.FREEZE if former else Mode.EVOLVE)
 
 
-def _checks(section: Section) -> list[dict[str, Any]]:
-    found = section.data.get("checks")
+def _is_of_first_generation(section: Section) -> bool:
+    columns = section.data.get("columns")
+    entries = [column for column in columns if isinstance(column, dict)] if isinstance(columns, list) else []
+    return any("type" in check for data in (section.data, *entries) for check in _checks(data))
+
+
+def _checks(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = data.get("checks")
     return [check for check in found if isinstance(check, dict)] if isinstance(found, list) else []
 
 
@@ -150,18 +162,19 @@ def _column(section: Section, table: Table) -> Field | None:
         section.carried(*section.data)
         return None
     section.field = name
-    type_ = _type(section)
+    type_, spelling = read_type(section)
     subject = Subject(table, column=name, section=section, kind=logical_name(None, type_))
     before = len(table.rules)
-    early = _early(section)
+    early = [rule(position=section.at(key)) for key, rule in EARLY.items() if section.flag(key)]
     read_checks(section, subject)
     check_ranges(section, subject.rules, subject.kind)
-    carried: dict[str, Any] = {}
+    carried: dict[str, Any] = {**spelling, **{key: True for key in EARLY if section.data.get(key) is True}}
     if subject.lossy or len(table.rules) > before:
         carried["checks"] = section.data["checks"]
     configured = section.carried(*MISSING_KEYS, *VALIDITY_KEYS)
+    checks = _checks(section.data)
     for key in configured:
-        if not any(kind in check or check.get("type") for check in _checks(section) for kind in ("missing", "invalid")):
+        if not any(kind in check or check.get("type") for check in checks for kind in ("missing", "invalid")):
             section.note(f"{key!r} is not enforced: no check of the column uses it", "add a check", key)
     if section.flag("optional"):
         carried["optional"] = True
@@ -180,39 +193,3 @@ def _column(section: Section, table: Table) -> Field | None:
         custom={DOCUMENT: carried | configured} if carried or configured else {},
         position=section.position,
     ).completed()
-
-
-def _early(section: Section) -> list[Rule]:
-    """What the first drafts of the language had beside a column's name."""
-    return [
-        rule(position=section.at(key))
-        for key, rule in (("not_null", Required), ("unique", Unique))
-        if section.flag(key)
-    ]
-
-
-def _type(section: Section) -> DataType | None:
-    spelling = section.text("data_type")
-    length = section.count("character_maximum_length")
-    precision, scale = section.count("numeric_precision", 1), section.count("numeric_scale")
-    section.not_enforced("datetime_precision")
-    if spelling is None or not spelling.strip():
-        if length is not None:
-            section.note("a length without a data_type is not enforced", None, "character_maximum_length")
-        return None
-    type_ = _parsed(section, spelling)
-    if type_ is not None and length is not None and type_.family is Family.STRING and type_.length is None:
-        type_ = replace(type_, length=length)
-    if type_ is not None and precision is not None and type_.family is Family.DECIMAL and type_.precision is None:
-        type_ = replace(type_, precision=precision, scale=scale or 0)
-    return type_
-
-
-def _parsed(section: Section, spelling: str) -> DataType | None:
-    for dialect in _WAREHOUSES:
-        try:
-            return parse_type(spelling, dialect)
-        except UnknownTypeError as error:
-            hint = error.hint
-    section.error(f"unknown data_type {spelling[:60]!r}", hint, "data_type")
-    return None

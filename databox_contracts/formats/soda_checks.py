@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.errors import Level
+from databox_contracts.formats.odcs_sql import why_not_a_number
 from databox_contracts.formats.reading import Section, nearest
 from databox_contracts.formats.soda_limits import THRESHOLD_KEYS, Limits, allows_none
-from databox_contracts.formats.soda_sql import quoted, read_condition, read_query
+from databox_contracts.formats.soda_sql import count_of, count_where, opposite, quoted, read_condition, read_query
 from databox_contracts.formats.soda_subjects import MISSING_KEYS, VALIDITY_KEYS, Check, Subject, needs_column
 from databox_contracts.formats.soda_values import read_invalid, read_missing
 from databox_contracts.model import Mode, SchemaModes
@@ -71,7 +73,7 @@ def _read(kind: str, check: Check, entry: Section) -> None:
         found = list(_filtered(kind, check, written))
     else:
         found = list(reader(check))
-    subject.lossy |= any(key in section.data for key in ("attributes", "qualifier"))
+    subject.lossy |= section.data.get("attributes") is not None or not _is_usual(section, kind, subject)
     subject.lossy |= any(type(rule) not in _EXACT for rule in found)
     for rule in found:
         of_table = subject.column is None or rule.scope in (rules.Scope.QUERY, rules.Scope.REFERENCE)
@@ -79,6 +81,17 @@ def _read(kind: str, check: Check, entry: Section) -> None:
         (subject.table.rules if of_table else subject.rules).append(rule)
     section.carried(*_DOCUMENTATION)
     section.close(dict.fromkeys(THRESHOLD_KEYS, "this check has no threshold"))
+
+
+def _is_usual(section: Section, kind: str, subject: Subject) -> bool:
+    """Whether the check's qualifier says no more than the count of its kind, which tells it from those before it."""
+    subject.counts[kind] = count = subject.counts.get(kind, 0) + 1
+    return section.data.get("qualifier") in (None, usual_qualifier(count))
+
+
+def usual_qualifier(count: int) -> str | None:
+    """What tells a check from those of its kind before it, of which it is the `count`th; the first needs nothing."""
+    return str(count) if count > 1 else None
 
 
 def _unknown(kind: str, check: Check, entry: Section) -> None:
@@ -127,6 +140,8 @@ def _filtered(kind: str, check: Check, written: str) -> Iterator[Rule]:
         yield from _READERS[kind](check)
         return
     condition = read_condition(written, check.subject.table.columns)
+    if condition is not None and why_not_a_number(count_where(f"({condition})", check.subject.table.name)) is not None:
+        condition = None
     held = allows_none(check.limits()) if kind == "missing" else None
     if held is not None and condition is not None and not any(key in check.section.data for key in MISSING_KEYS):
         yield rules.RequiredWhen(condition=condition, **check.sql(held))
@@ -186,14 +201,18 @@ def _judged(check: Check, limits: Limits, make: Callable[..., Rule], **facts: An
         yield make(threshold=held.threshold, **facts, **check.sql(held))
 
 
+_OF_SCHEMA: Final = ("type", "allow_extra_columns", "allow_other_column_order")
+
+
 def _schema(check: Check) -> Iterator[Rule]:
     section = check.section
     extra = section.flag("allow_extra_columns")
     check.subject.table.modes = SchemaModes(columns=Mode.EVOLVE if extra else Mode.FREEZE)
     section.carried("threshold")
-    if not section.flag("allow_other_column_order"):
+    any_order = section.flag("allow_other_column_order")
+    if not any_order:
         section.note("the order of the columns is not enforced", "write `allow_other_column_order: true`")
-    check.subject.lossy = True
+    check.subject.lossy |= bool(extra) or not any_order or any(key not in _OF_SCHEMA for key in section.data)
     return iter(())
 
 
@@ -212,6 +231,8 @@ def _freshness(check: Check) -> Iterator[Rule]:
         return
     for held in limits.held:
         if held.threshold.operator in (Operator.LESS_THAN, Operator.LESS_OR_EQUAL):
+            # Whether the limit itself is fresh is not told apart.
+            check.subject.lossy |= held.threshold.operator is Operator.LESS_THAN
             seconds = float(held.threshold.value) * _SECONDS[unit]
             yield rules.Freshness(seconds=seconds, element=column, **check.sql(held))
         else:
@@ -236,17 +257,27 @@ def _aggregate(check: Check) -> Iterator[Rule]:
         yield from _judged(check, limits, rules.Statistic, statistic=name)
     elif name in _LENGTHS and limits.held and all(held.threshold.operator in _LENGTHS[name] for held in limits.held):
         for held in limits.held:
-            make, shift = _LENGTHS[name][held.threshold.operator]
+            make, whole = _LENGTHS[name][held.threshold.operator]
+            length = whole(held.threshold.value)
             check.subject.lossy = True
-            yield make(length=int(held.threshold.value) + shift, **check.sql(held))
+            if length < 0 and make is rules.MaxLength:
+                yield check.unenforced(f"a text of {length} characters")
+            else:
+                yield make(length=max(length, 0), **check.sql(held))
     elif limits.held or limits.unsayable:
         yield check.unenforced(f"the aggregate {function!r} of a column")
 
 
-# The longest text is at most so long when every text is.
-_LENGTHS: Final[dict[str, dict[Operator, tuple[Callable[..., Rule], int]]]] = {
-    "maxlength": {Operator.LESS_OR_EQUAL: (rules.MaxLength, 0), Operator.LESS_THAN: (rules.MaxLength, -1)},
-    "minlength": {Operator.GREATER_OR_EQUAL: (rules.MinLength, 0), Operator.GREATER_THAN: (rules.MinLength, 1)},
+# The longest text is at most so long when every text is; the limit need not be a whole number.
+_LENGTHS: Final[dict[str, dict[Operator, tuple[Callable[..., Rule], Callable[[rules.Number], int]]]]] = {
+    "maxlength": {
+        Operator.LESS_OR_EQUAL: (rules.MaxLength, math.floor),
+        Operator.LESS_THAN: (rules.MaxLength, lambda limit: math.ceil(limit) - 1),
+    },
+    "minlength": {
+        Operator.GREATER_OR_EQUAL: (rules.MinLength, math.ceil),
+        Operator.GREATER_THAN: (rules.MinLength, lambda limit: math.floor(limit) + 1),
+    },
 }
 
 
@@ -267,13 +298,15 @@ def _failed_rows(check: Check) -> Iterator[Rule]:
         condition = read_condition(expression, table.columns)
         if condition is None:
             section.error("the expression is not SQL that can be read", "write a condition of Spark SQL", "expression")
+        elif held is not None and (reason := why_not_a_number(count_where(f"({condition})", table.name))) is not None:
+            yield check.unenforced(reason)
         elif held is not None:
-            yield rules.Expression(sql=f"NOT ({condition})", **check.sql(held))
+            yield rules.Expression(sql=opposite(condition), **check.sql(held))
         else:
-            yield from _queried(check, limits, f"SELECT COUNT(*) FROM {quoted(table.name)} WHERE {condition}")
+            yield from _queried(check, limits, count_where(condition, table.name))
         return
     read = read_query(query or "", table.columns, table.name)
-    yield from _queried(check, limits, read and f"SELECT COUNT(*) FROM ({read}) AS failed_rows")
+    yield from _queried(check, limits, read and count_of(read))
 
 
 def _metric(check: Check) -> Iterator[Rule]:
@@ -296,6 +329,9 @@ def _metric(check: Check) -> Iterator[Rule]:
 def _queried(check: Check, limits: Limits, sql: str | None) -> Iterator[Rule]:
     if sql is None:
         check.section.error("this is not SQL that can be read and only reads", "write it in Spark SQL")
+        return
+    if (reason := why_not_a_number(sql)) is not None:
+        yield check.unenforced(reason)
         return
     yield from _judged(check, limits, rules.Query, sql=sql)
 
@@ -351,6 +387,7 @@ _EXACT: Final = (
     rules.InvalidCount,
     rules.Enum,
     rules.Pattern,
+    rules.Format,
     rules.Minimum,
     rules.Maximum,
     rules.MinLength,

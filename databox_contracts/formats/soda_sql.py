@@ -9,6 +9,8 @@ from typing import Any, Final
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _MOST: Final = 20_000
+_NOT: Final = "NOT ("
+_COMMENTS: Final = ("--", "/*", "//")
 
 
 def read_condition(sql: str, columns: Iterable[str]) -> str | None:
@@ -16,9 +18,11 @@ def read_condition(sql: str, columns: Iterable[str]) -> str | None:
     from sqlglot import exp
 
     tree, dialect = _parsed(sql, columns)
-    if tree is None or isinstance(tree, exp.Query | exp.Command | exp.DDL | exp.DML | exp.Alias):
+    if not isinstance(tree, exp.Condition) or isinstance(tree, exp.Query):
         return None
-    return " ".join(sql.split("\n")).strip() if dialect == "spark" else str(tree.sql(dialect="spark"))
+    if dialect == "spark" and not any(mark in sql for mark in _COMMENTS):
+        return " ".join(sql.split("\n")).strip()
+    return str(tree.sql(dialect="spark", comments=False))
 
 
 def read_query(sql: str, columns: Iterable[str], table: str) -> str | None:
@@ -32,7 +36,42 @@ def read_query(sql: str, columns: Iterable[str], table: str) -> str | None:
         if place.name.casefold() == table.casefold():
             place.set("db", None)
             place.set("catalog", None)
-    return str(tree.sql(dialect="spark"))
+    return str(tree.sql(dialect="spark", comments=False))
+
+
+def opposite(condition: str) -> str:
+    """The condition that is false just where this one is true: `NOT (...)` around it, or what stands in such."""
+    return _negated(condition) or f"NOT ({condition})"
+
+
+def _negated(condition: str) -> str | None:
+    """What stands in the brackets of `NOT (...)`, where that is all there is."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    inner = condition[len(_NOT) : -1]
+    if not (condition.startswith(_NOT) and condition.endswith(")")) or inner != inner.strip() or not inner:
+        return None
+    try:
+        tokens = sqlglot.tokenize(condition, read="spark")
+    except (SqlglotError, RecursionError, ValueError):
+        return None
+    depth = 0
+    for token in tokens[1:]:
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.token_type.name in ("L_PAREN", "R_PAREN") else 0
+        if depth == 0 and token is not tokens[-1]:
+            return None
+    return inner
+
+
+def count_where(condition: str, table: str) -> str:
+    """The query that counts the rows for which a condition is true."""
+    return f"SELECT COUNT(*) FROM {quoted(table)} WHERE {condition}"
+
+
+def count_of(query: str) -> str:
+    """The query that counts the rows of a query."""
+    return f"SELECT COUNT(*) FROM ({query}) AS failed_rows"
 
 
 def _parsed(sql: str, columns: Iterable[str]) -> tuple[Any, str]:

@@ -54,6 +54,8 @@ class Subject:
     kind: str | None = None
     missing: tuple[Scalar, ...] = ()
     rules: list[Rule] = attribute(default_factory=list)
+    # How many checks of each kind have been read.
+    counts: dict[str, int] = attribute(default_factory=dict)
     # Whether a rule of ours does not say all that the check did.
     lossy: bool = False
 

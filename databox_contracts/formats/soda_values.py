@@ -13,16 +13,25 @@ from databox_contracts.formats.reading import Section
 from databox_contracts.formats.soda_limits import Limits, allows_none, read_limits
 from databox_contracts.formats.soda_sql import literal, quoted
 from databox_contracts.formats.soda_subjects import MISSING_KEYS, VALIDITY_KEYS, Check, holder_of, needs_column
+from databox_contracts.formats.sodacl_valid import FORMATS
 from databox_contracts.rules import NO_ROWS, NotEnforced, Rule, Scalar
 
 # Formats by name, in the first generation. The others were regular expressions of the warehouse's connector.
-_NAMED_FORMATS: Final = {
+NAMED_FORMATS: Final = {
     "uuid": "uuid",
     "email": "email",
     "ipv4 address": "ipv4",
     "ipv6 address": "ipv6",
     "date iso 8601": "date",
 }
+"""What is evaluated by its name, by the name that Soda has for it."""
+
+NAMED_EXPRESSIONS: Final = {name: FORMATS[name] for name in ("uuid", "email", "ipv4 address")}
+"""Those of them that the second generation, which has expressions only, says by one of ours."""
+
+PLAIN_NAME: Final = "pattern"
+"""What an expression is called of which no more is said: the second generation wants a name for each."""
+
 _NAMED_PATTERNS: Final = {
     "integer": r"^[-+]?[0-9]+$",
     "positive integer": r"^\+?[0-9]+$",
@@ -163,16 +172,19 @@ def _format(check: Check, holder: Section, key: str, facts: dict[str, Any]) -> I
     wrong = key.startswith("invalid")
     if isinstance(holder.data[key], dict) or not key.endswith("_format"):
         pattern = _regex(holder, key, key)
-        if pattern is not None:
+        name = holder.data[key].get("name", PLAIN_NAME) if isinstance(holder.data[key], dict) else PLAIN_NAME
+        if pattern is not None and not wrong and isinstance(name, str) and NAMED_EXPRESSIONS.get(name) == pattern:
+            yield rules.Format(format=NAMED_FORMATS[name], **facts)
+        elif pattern is not None:
             yield rules.Pattern(pattern=_unlike(pattern) if wrong else pattern, **facts)
-            check.subject.lossy |= wrong or isinstance(holder.data[key], dict)
+            check.subject.lossy |= wrong or name != PLAIN_NAME
         return
     written = holder.text(key)
     if written is None:
         return
     name = " ".join(written.lower().replace("_", " ").split())
-    if name in _NAMED_FORMATS and not wrong:
-        yield rules.Format(format=_NAMED_FORMATS[name], **facts)
+    if name in NAMED_FORMATS and not wrong:
+        yield rules.Format(format=NAMED_FORMATS[name], **facts)
     elif name in _NAMED_PATTERNS:
         pattern = _NAMED_PATTERNS[name]
         yield rules.Pattern(pattern=_unlike(pattern) if wrong else pattern, **facts)

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.formats.durations import DurationError, parse_duration
+from databox_contracts.formats.odcs_sql import why_not_a_number
 from databox_contracts.formats.reading import Section, described, nearest
+from databox_contracts.formats.soda_sql import count_of, count_where, read_condition, read_query
 from databox_contracts.formats.sodacl_check import Check, SodaRule, Table
 from databox_contracts.formats.sodacl_thresholds import ThresholdError, negated, parse_thresholds
 from databox_contracts.formats.sodacl_valid import VALIDITY, read_listed
-from databox_contracts.rules import NO_ROWS, Severity, Threshold, Unit
+from databox_contracts.rules import NO_ROWS, Rule, Severity, Threshold, Unit
 
 __all__ = ["MOST_CHARACTERS", "SodaRule", "Table", "parse_check", "read_checks"]
 
@@ -336,10 +338,19 @@ def _reference(check: Check, here: str, to: str, there: str) -> Iterator[SodaRul
 
 def _failed_rows(check: Check, options: Section) -> Iterator[SodaRule]:
     condition, query = options.text("fail condition"), options.text("fail query")
+    table, columns = check.table.name, check.table.logical
     if condition is not None and condition.strip():
-        yield SodaRule(None, rules.Expression(sql=f"NOT ({condition.strip()})", **check.facts()))
+        failing = read_condition(condition, columns)
+        reason = "a condition that is not Spark SQL" if failing is None else None
+        reason = reason or why_not_a_number(count_where(f"({failing})", table))
+        rule: Rule = rules.Expression(sql=f"NOT ({failing})", **check.facts())
+        yield check.skipped(reason) if reason else SodaRule(None, rule)
     elif query is not None and query.strip():
-        counting = f"SELECT COUNT(*) FROM ({query.strip().rstrip(';')}) AS failed_rows"
-        yield SodaRule(None, rules.Query(sql=counting, threshold=NO_ROWS, **check.facts()))
+        failed = read_query(query.strip().rstrip(";"), columns, table)
+        counting = count_of(failed) if failed is not None else None
+        # What cannot be read at all is told in the same words as a query of ODCS.
+        reason = why_not_a_number(counting or query) or (None if counting else "a query that does not only read")
+        rule = rules.Query(sql=counting or "", threshold=NO_ROWS, **check.facts())
+        yield check.skipped(reason) if reason else SodaRule(None, rule)
     else:
         check.error("it says no condition", "write `fail condition: ...` or `fail query: ...` below it")

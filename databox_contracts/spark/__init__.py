@@ -1,5 +1,6 @@
 """Verification and publication of Spark tables; the only room that imports pyspark."""
 
+from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.server import server_status, shared_session, stop_server
@@ -10,6 +11,8 @@ __all__ = [
     "Publication",
     "TablePlace",
     "enforce",
+    "infer_contract",
+    "infer_with_guesses",
     "is_dataframe",
     "publish",
     "read_published",

@@ -19,6 +19,7 @@ _WORDS: Final = {
     "UNABLE_TO_INFER_SCHEMA": "there are no data files",
     "MALFORMED_CSV_RECORD": "a row has too many or too few values",
     "MALFORMED_RECORD_IN_PARSING": "a row has too many or too few values",
+    "TABLE_OR_VIEW_NOT_FOUND": "there is no such table or view",
     "CANNOT_READ_FILE_FOOTER": "a file in it is damaged or of another format",
     "FAILED_READ_FILE": "a file in it is damaged or of another format",
     "SESSION_CLOSED": "the Spark session was closed",

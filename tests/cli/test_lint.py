@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import databox_contracts
 from databox_contracts.cli import COMMANDS, main
@@ -23,8 +26,8 @@ schema:
     properties:
       - {name: a, logicalType: string}
 """
-WARNED = GOOD + "      - {name: b, logicalType: string, requird: true}\n"
-BAD = WARNED + "      - {name: c, physicalType: nonsense}\nslaDefaultElement: t.a\n"
+WARNED = GOOD.replace("id: a", "id: b") + "      - {name: b, logicalType: string, requird: true}\n"
+BAD = WARNED.replace("id: b", "id: c") + "      - {name: c, physicalType: nonsense}\nslaDefaultElement: t.a\n"
 
 
 @pytest.fixture
@@ -103,6 +106,92 @@ def test_github_annotations(folder, capsys):
     ]
 
 
+# --- several files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [
+        (GOOD, "other.yaml:3:5: error: the contract 'a' 1.0.0 is that of good.yaml:3:5 too"),
+        (GOOD.replace("1.0.0", '"1.0"'), "other.yaml:3:5: error: the contract 'a' 1.0 is that of good.yaml:3:5 too"),
+        (
+            "dataset: a\nversion: 1.0.0\ncolumns: [{name: b, data_type: int}]\n",
+            "other.yaml:1:10: error: the contract 'a' 1.0.0 is that of good.yaml:3:5 too",
+        ),
+    ],
+)
+def test_two_files_of_one_contract_and_version(folder, capsys, text, beginning):
+    (folder / "other.yaml").write_text(text)
+    assert main(["lint", "good.yaml", "other.yaml"]) == 1
+    errors = [line for line in capsys.readouterr().out.splitlines() if " error: " in line]
+    assert len(errors) == 1
+    assert errors[0].startswith(beginning)
+
+
+@pytest.mark.parametrize("text", [GOOD.replace("1.0.0", "1.0.1"), GOOD.replace("id: a", "id: z")])
+def test_another_version_or_id_is_another_contract(folder, text):
+    (folder / "other.yaml").write_text(text)
+    assert main(["lint", "good.yaml", "other.yaml"]) == 0
+
+
+def test_a_file_named_twice_is_one(folder):
+    assert main(["lint", "good.yaml", "./good.yaml", str(folder / "good.yaml")]) == 0
+
+
+# --- Java -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_patterns_java_is_not_started(folder, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert main(["lint", "good.yaml", "--java"]) == 0
+
+
+def test_without_java_it_could_not_run(folder, monkeypatch, capsys):
+    pytest.importorskip("pyspark")
+    from databox_contracts.spark import quiet
+
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(quiet, "runs_classic", lambda: False)
+    monkeypatch.setattr("databox_contracts.spark.session.runs_classic", lambda: False)
+    (folder / "pattern.yaml").write_text(GOOD.replace("string}", "string, logicalTypeOptions: {pattern: a}}"))
+    assert main(["lint", "pattern.yaml", "--java"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("databox-contracts: Spark needs Java")
+    assert printed.err.count("\n") == 1
+
+
+def test_what_java_refuses_is_an_error_at_its_line(folder, monkeypatch, capsys):
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("databox_contracts.spark.quiet.command_session", lambda master: nullcontext())
+    monkeypatch.setattr(
+        "databox_contracts.spark.regexes.refused", lambda spark, patterns: dict.fromkeys(patterns, "it is odd")
+    )
+    (folder / "pattern.yaml").write_text(GOOD.replace("string}", "string, logicalTypeOptions: {pattern: a}}"))
+    assert main(["lint", "pattern.yaml", "--java"]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("pattern.yaml:8:70: error: Java refuses the pattern 'a': it is odd")
+
+
+# --- the hook of pre-commit -------------------------------------------------------------------------------------------
+
+REPOSITORY = Path(databox_contracts.__file__).parents[1]
+
+
+def test_the_hook_says_what_pre_commit_needs_and_its_entry_runs(folder):
+    (hook,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    assert set(hook) == {"id", "name", "description", "entry", "language", "types", "files", "require_serial"}
+    assert (hook["id"], hook["language"], hook["types"]) == ("databox-contracts-lint", "python", ["yaml"])
+    assert re.search(hook["files"], "contracts/weather/hourly.yaml")
+    assert not re.search(hook["files"], "docs/contracts/hourly.yaml")
+    program, *arguments = hook["entry"].split()
+    scripts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts[program] == "databox_contracts.cli:main"
+    for name, code in (("good.yaml", 0), ("warned.yaml", 0), ("bad.yml", 1)):
+        assert run("-m", "databox_contracts", *arguments, name).returncode == code
+
+
 @pytest.mark.parametrize("path", ["nowhere.yaml", "empty"])
 def test_a_path_without_contracts_could_not_run(folder, capsys, path):
     (folder / "empty").mkdir()
@@ -122,7 +211,15 @@ def test_the_golden_documents_have_no_errors(capsys, name):
 
 
 def test_the_commands_are_listed():
-    assert [command.name for command in COMMANDS] == ["lint", "show", "convert", "verify"]
+    assert [command.name for command in COMMANDS] == [
+        "lint",
+        "show",
+        "convert",
+        "diff",
+        "generate",
+        "gate",
+        "verify",
+    ]
 
 
 def test_no_command_and_an_unknown_one_could_not_run(capsys):

@@ -1,6 +1,7 @@
 """`databox-contracts show`: the same contract is shown the same, whatever it was written in."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -120,3 +121,27 @@ def test_a_contract_with_errors_could_not_be_shown(folder, capsys):
     assert printed.out == ""
     assert printed.err.startswith("databox-contracts: bad.yaml:18:36: unknown logicalType")
     assert main(["show", "nowhere.yaml"]) == 2
+
+
+SAME = Path(__file__).parents[1] / "cases" / "same"
+
+# What a contract in six sections that says nothing of its evolution means, in the standard's words.
+EVOLUTION = """\
+customProperties:
+  - property: evolution
+    value:
+      policy: backwards_compatible_only
+      allowed: [add_optional_field, widen_enum_values, widen_numeric_type]
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_same_contract_is_shown_the_same_from_every_dialect(tmp_path, capsys, form):
+    first = shown(capsys, str(SAME / "odcs.yaml"), "--format", form)
+    for other in ("datacontract", "soda"):
+        assert shown(capsys, str(SAME / f"{other}.yaml"), "--format", form) == first
+    evolving = tmp_path / "odcs.yaml"
+    evolving.write_text((SAME / "odcs.yaml").read_text() + EVOLUTION)
+    assert shown(capsys, str(SAME / "sections.yaml"), "--format", form) == shown(
+        capsys, str(evolving), "--format", form
+    )

@@ -266,7 +266,7 @@ def test_prose_and_other_engines_are_skipped_with_a_warning_and_kept(block):
     (rule,) = contract.datasets[0].rules
     assert isinstance(rule, rules.NotEnforced)
     assert [finding.level for finding in own(contract.findings)] == [Level.WARNING]
-    assert len(contract.datasets[0].custom[DOCUMENT]["quality"]) == 1
+    assert rule.custom[DOCUMENT]["quality"]
 
 
 def test_checks_as_a_text_are_placed_where_it_begins():
@@ -416,3 +416,31 @@ def test_a_mutated_document_is_a_contract_or_an_error_with_a_position(name):
             mutated[at] = f"{key}{colon}{dice.choice(values)}" if dice.random() < 0.7 else dice.choice(lines)
         contract, findings = read("\n".join(mutated) + "\n")
         assert contract is not None or any(finding.position is not None for finding in findings)
+
+
+LIST, PAIR = "{type: array, items: $}", "{type: object, fields: {a: $, b: $}}"
+
+
+def chained(form: str, names: list[str], last: str) -> str:
+    """Definitions each of which holds the next one; `last` is what the last of them refers to."""
+    following = [*names[1:], last]
+    entries = [
+        f"  {name}: " + form.replace("$", f"{{$ref: '#/definitions/{to}'}}")
+        for name, to in zip(names, following, strict=True)
+    ]
+    return "\n".join(["definitions:", "  end: {type: int}", *entries, ""])
+
+
+@pytest.mark.parametrize(
+    ("definitions", "place", "message"),
+    [
+        (chained(LIST, ["x", "y"], "x"), "14:34", "the definition 'x' refers to itself"),
+        (chained(PAIR, ["x", *(f"x{at}" for at in range(40))], "end"), "", "definitions bring more than 2,000 fields"),
+        (chained(LIST, ["x", *(f"x{at}" for at in range(200))], "end"), "76:36", "definitions nest more than 64 deep"),
+    ],
+    ids=["circle", "doubling", "depth"],
+)
+def test_definitions_that_never_end_are_refused(definitions, place, message):
+    (error,) = [one for one in found(of_field("$ref: '#/definitions/x'", definitions)) if ": error: " in one]
+    assert error.startswith(place)
+    assert message in error

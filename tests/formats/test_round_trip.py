@@ -8,11 +8,13 @@ from hypothesis import given, settings, strategies as st
 
 from databox_contracts import rules
 from databox_contracts.datatypes import DataType, Family
+from databox_contracts.errors import DataboxError
 from databox_contracts.formats import FORMATS, dump_contract, examine, load_contract, losses
 from databox_contracts.formats.canonical import canonical
 from databox_contracts.formats.emitting import to_yaml
 from databox_contracts.formats.odcs_rules import _READERS, KINDS, own_attributes
 from databox_contracts.formats.positions import parse_yaml
+from databox_contracts.formats.remarks import remarks
 from databox_contracts.model import (
     Consumer,
     Contract,
@@ -60,7 +62,13 @@ def test_a_document_written_and_read_again_is_the_same_contract(path):
 def test_every_dialect_that_is_written_comes_back_from_odcs_as_it_was(path):
     contract = load_contract(path)
     for format_ in FORMATS:
-        if format_.write is None or losses(contract, format_.name):
+        try:
+            lossy = bool(losses(contract, format_.name))
+        except DataboxError:
+            # The dialect has one dataset in a document, and this contract has not.
+            continue
+        assert not (lossy and format_.name == contract.dialect)
+        if lossy:
             continue
         assert dump_contract(load_contract(dump_contract(contract)), format_.name) == dump_contract(
             contract, format_.name
@@ -143,10 +151,18 @@ def test_every_attribute_of_every_rule_is_read_and_generated():
     assert spelled <= set(VALUES)
 
 
+# Conditions that any dataset may have; what else may stand there is for the lint to judge.
+CONDITIONS = st.sampled_from(["true", "1 = 1", "'NO' = \"y\" or 1 > 0.10", "length('a: b') = 4"])
+
+
+def _values(attribute) -> st.SearchStrategy[object]:
+    return CONDITIONS if attribute.name in ("sql", "condition") else VALUES[str(attribute.type)]
+
+
 @st.composite
 def any_rule(draw, kinds) -> Rule:
     kind = draw(st.sampled_from(kinds))
-    facts = {attribute.name: draw(VALUES[str(attribute.type)]) for attribute in own_attributes(kind)}
+    facts = {attribute.name: draw(_values(attribute)) for attribute in own_attributes(kind)}
     if draw(st.booleans()):
         facts |= {
             "name": draw(st.none() | PROSE.filter(bool)),
@@ -250,7 +266,9 @@ def any_contract(draw) -> Contract:
 def test_any_contract_written_and_read_again_is_the_same(contract):
     text = dump_contract(contract)
     again, findings = examine(text)
-    assert [str(finding) for finding in findings if finding.level == "error"] == [], text
+    # A contract made at random may promise nonsense, and is told so; its text has no mistake of its own.
+    deserved = [remark.message for remark in remarks(contract, "x")]
+    assert [str(finding) for finding in findings if finding.level == "error" and finding.message not in deserved] == []
     assert again is not None
     assert canonical(again) == canonical(contract), text
     assert dump_contract(again) == text

@@ -13,6 +13,7 @@ from databox_contracts.errors import ContractError, Finding, Level
 from databox_contracts.formats import detect, load_contract, read
 from databox_contracts.formats.soda import DOCUMENT, NO_VERSION
 from databox_contracts.formats.soda_sql import read_condition, read_query
+from databox_contracts.formats.sodacl_valid import FORMATS
 from databox_contracts.model import Mode
 from databox_contracts.plan import build_plan
 from databox_contracts.rules import NO_ROWS, Operator, Rule, Severity, Threshold, Unit
@@ -115,7 +116,7 @@ def test_the_first_generation_means_the_same():
         "the contract has no version and counts as 0.0.0"
     ]
     assert (contract.id, contract.version, contract.owner) == ("CUSTOMERS", NO_VERSION, "customers@example.com")
-    assert contract.custom == {DOCUMENT: {"data_source": "warehouse"}}
+    assert contract.custom == {DOCUMENT: {"data_source": "warehouse", "generation": 1}}
     (dataset,) = contract.datasets
     assert dataset.modes is not None
     assert dataset.modes.columns is Mode.FREEZE
@@ -225,7 +226,20 @@ COLUMN_CHECKS = [
         "- aggregate: {function: maxLength, threshold: {must_be_less_than_or_equal: 5}}",
         [{"kind": "max_length", "length": 5}],
     ),
+    (
+        "- aggregate: {function: maxLength, threshold: {must_be_less_than: 4.5}}",
+        [{"kind": "max_length", "length": 4}],
+    ),
+    (
+        "- aggregate: {function: minLength, threshold: {must_be_greater_than: -3}}",
+        [{"kind": "min_length", "length": 0}],
+    ),
     ("- type: no_invalid_values\n  valid_format: uuid", [{"kind": "format", "format": "uuid"}]),
+    (
+        f"- invalid: {{valid_format: {{regex: '{FORMATS['uuid']}', name: uuid}}}}",
+        [{"kind": "format", "format": "uuid"}],
+    ),
+    ("- invalid: {valid_format: {regex: '^a$', name: uuid}}", [{"kind": "pattern", "pattern": "^a$"}]),
     ("- type: no_invalid_values\n  valid_format: integer", [{"kind": "pattern", "pattern": "^[-+]?[0-9]+$"}]),
     (
         "- type: missing_count\n  fail_when_not_between: [0, 3]",
@@ -280,6 +294,11 @@ TABLE_CHECKS = [
         "- metric: {expression: AVG(b), threshold: {must_be_greater_than: 0}}",
         [{"kind": "query", "sql": "SELECT AVG(b) FROM t", "threshold": rows(0, Operator.GREATER_THAN)}],
     ),
+    ("- failed_rows: {expression: NOT (b >= 0)}", [{"kind": "expression", "sql": "b >= 0"}]),
+    (
+        "- failed_rows: {expression: NOT (b >= 0) OR (b > 9)}",
+        [{"kind": "expression", "sql": "NOT (NOT (b >= 0) OR (b > 9))"}],
+    ),
 ]
 
 
@@ -307,6 +326,15 @@ NOT_ENFORCED = [
         "failed rows in percent",
     ),
     (of_table("- freshness: {column: a, threshold: {must_be_greater_than: 2}}"), "an age that is > 2 hours"),
+    (of_column("- missing: {filter: DROP TABLE t}"), "a check of some of the rows only"),
+    (of_column("- missing: {filter: \"REFLECT('a', 'b') = 1\"}"), "a check of some of the rows only"),
+    (of_table("- metric: {query: SELECT b FROM t, threshold: {must_be: 1}}"), "a query that may return many rows"),
+    (of_table("- failed_rows: {query: \"SELECT REFLECT('a', 'b') AS c\"}"), "a query that calls reflect"),
+    (of_table("- failed_rows: {expression: \"REFLECT('a', 'b') = 1\"}"), "a query that calls reflect"),
+    (
+        of_column("- aggregate: {function: maxLength, threshold: {must_be_less_than: 0}}"),
+        "a text of -1 characters",
+    ),
     (of_column("- aggregate: {function: avgLength, threshold: {must_be: 2}}"), "the aggregate 'avgLength' of a column"),
     (of_column("- duplicate: {missing_values: ['-']}"), "duplicates among valid values only (missing_values)"),
     (
@@ -331,10 +359,57 @@ def test_what_is_not_enforced_is_a_skipped_rule_and_a_warning_and_carried(text, 
     assert any("checks" in custom.get(DOCUMENT, {}) for custom in carriers)
 
 
+# What `custom` has to carry, so that the document can be written again.
+CARRIED = [
+    (of_column("- missing: {qualifier: '1'}"), "checks"),
+    (of_column("- missing: {attributes: {a: 1}}"), "checks"),
+    (of_column("- invalid: {valid_format: {regex: a, name: b}}"), "checks"),
+    (of_column("- missing:", "VARCHAR"), "data_type"),
+    (of_column("- missing:", "timestamp\n  datetime_precision: 3"), "datetime_precision"),
+    (HEAD + "columns: [{name: c, not_null: true}]\n", "not_null"),
+    (HEAD + "columns: [{name: c, character_maximum_length: 3}]\n", "character_maximum_length"),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), CARRIED)
+def test_what_the_model_has_no_place_for_is_carried(text, key):
+    (field,) = load_contract(text).datasets[0].fields
+    assert key in field.custom[DOCUMENT]
+
+
+NOT_CARRIED = [
+    of_column("- missing: {}\n- missing: {qualifier: '2', must_be: 1}", "string"),
+    of_column("- invalid: {valid_format: {regex: a, name: pattern}}", "string"),
+    of_column("- invalid: {valid_regex: a}", "string"),
+    of_column("- invalid: {valid_format: uuid}", "string"),
+]
+
+
+@pytest.mark.parametrize("text", NOT_CARRIED)
+def test_what_the_rules_say_is_not_carried(text):
+    assert load_contract(text).datasets[0].fields[0].custom == {}
+
+
+@pytest.mark.parametrize(
+    ("checks", "carried"),
+    [
+        ("", {"schema_check": False}),
+        ("- schema: {allow_other_column_order: true}", {}),
+        ("- type: rows_exist", {}),
+        ("- schema: {}", {"checks": [{"schema": {}}]}),
+        ("- freshness: {column: b, threshold: {must_be_less_than: 2}}", None),
+    ],
+)
+def test_what_soda_checks_of_the_schema_is_carried(checks, carried):
+    columns = "columns:\n- name: b\n  data_type: timestamp\n"
+    custom = load_contract(f"{HEAD}{columns}checks:\n{checks}\n").datasets[0].custom.get(DOCUMENT, {})
+    assert custom == carried if carried is not None else set(custom) == {"checks", "schema_check"}
+
+
 def test_a_filter_of_the_dataset_holds_for_all_its_checks():
     text = of_column("- missing:\n- duplicate:") + "filter: c > 'a'\n"
     assert [rule["kind"] for rule in rules_of(text)] == ["required_when", "not_enforced"]
-    assert load_contract(text).datasets[0].custom == {DOCUMENT: {"filter": "c > 'a'"}}
+    assert load_contract(text).datasets[0].custom == {DOCUMENT: {"filter": "c > 'a'", "schema_check": False}}
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -372,7 +447,7 @@ MISTAKES = [
     (of_table("- failed_rows: {}"), ["9:16: error: a failed_rows check has an expression or a query"]),
     (
         of_table("- freshness: {column: a, threshold: {unit: year, must_be_less_than: 1}}"),
-        ["9:44: error: unknown unit 'year'"],
+        ["9:3: warning: the freshness rule is about 'a'", "9:44: error: unknown unit 'year'"],
     ),
     (of_table("- schema:"), ["9:3: note: the order of the columns is not enforced"]),
     (
@@ -419,9 +494,17 @@ def test_types_of_warehouses_are_understood():
         ("a > 1", "a > 1"),
         ('"a" > 1', "`a` > 1"),
         ('a = "x"', 'a = "x"'),
+        ("a > 1 -- not b\nAND a < 5", "a > 1 AND a < 5"),
         ("SELECT 1", None),
         ("a > 1; DROP TABLE t", None),
         ("a >", None),
+        ("DROP TABLE t", None),
+        ("DELETE FROM t", None),
+        ("(SELECT 1)", None),
+        ("a IN (1) AND NOT b IS NULL", "a IN (1) AND NOT b IS NULL"),
+        ("EXISTS(SELECT 1)", "EXISTS(SELECT 1)"),
+        ("f(a)", "f(a)"),
+        ("a", "a"),
         ("", None),
         ("(" * 5000, None),
     ],

@@ -151,6 +151,50 @@ def test_failed_rows():
 
 
 @pytest.mark.parametrize(
+    ("option", "sql"),
+    [
+        ("fail condition: '\"size\" < 0'", "NOT (`size` < 0)"),
+        ("fail condition: |\n        size < 0 -- never\n        AND size > -9", "NOT (size < 0 AND size > -9)"),
+        ("fail query: SELECT id FROM orders;", "SELECT COUNT(*) FROM (SELECT id FROM orders) AS failed_rows"),
+        ("fail query: SELECT id FROM wh.orders", "SELECT COUNT(*) FROM (SELECT id FROM orders) AS failed_rows"),
+        (
+            "fail query: SELECT id FROM orders -- all",
+            "SELECT COUNT(*) FROM (SELECT id FROM orders) AS failed_rows",
+        ),
+    ],
+)
+def test_failed_rows_are_counted_in_sparks_sql(option, sql):
+    (one,), findings = checked(f"- failed rows:\n    {option}\n")
+    assert one.rule.sql == sql
+    assert findings == []
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("fail query: DROP TABLE orders", "a statement that is not one SELECT"),
+        ("fail query: DELETE FROM orders", "a statement that is not one SELECT"),
+        ("fail query: SELECT 1; DROP TABLE orders", "a statement that is not one SELECT"),
+        ("fail query: SELECT 1; SELECT 2", "2 queries, and a promise is one"),
+        ("fail query: SELECT * INTO copy FROM orders", "a query that does not only read"),
+        ("fail query: \"SELECT REFLECT('java.lang.System', 'exit')\"", "a query that calls reflect"),
+        ("fail query: SELECT id FROM", "a query that is not Spark SQL"),
+        ("fail query: SELECT 1) AS a, (SELECT 2", "a query that is not Spark SQL"),
+        ("fail condition: 1 = 1); DROP TABLE orders; --", "a condition that is not Spark SQL"),
+        ("fail condition: 1 = 1) OR (1 = 1", "a condition that is not Spark SQL"),
+        ("fail condition: SELECT 1", "a condition that is not Spark SQL"),
+        ("fail condition: DROP TABLE orders", "a condition that is not Spark SQL"),
+        ("fail condition: \"JAVA_METHOD('java.lang.System', 'exit') = 1\"", "a query that calls java_method"),
+    ],
+)
+def test_failed_rows_that_do_not_only_read_are_never_run(option, reason):
+    (one,), findings = checked(f"- failed rows:\n    {option}\n")
+    assert type(one.rule) is rules.NotEnforced
+    assert one.rule.reason.endswith(reason)
+    assert [finding.level for finding in findings] == [Level.WARNING]
+
+
+@pytest.mark.parametrize(
     "check",
     [
         "anomaly detection for row_count",

@@ -1,0 +1,103 @@
+"""A migration report as text for a terminal, as Markdown for a pull request, and as annotations of GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from databox_contracts.evolution.report import FieldChange, MigrationReport
+
+_RULE: Final = "=" * 60
+
+
+def as_text(report: MigrationReport) -> Iterator[str]:
+    """The lines for a terminal: breaking changes first, each with its way out."""
+    yield _RULE
+    yield f"  Schema migration report: {report.heading}"
+    yield f"  {report.old_version} -> {report.new_version}"
+    yield _RULE
+    yield f"  Status: {_status(report)}"
+    breaking, safe = report.breaking_changes, report.safe_changes
+    yield f"  Changes: {len(report.changes)} (breaking: {len(breaking)}, safe: {len(safe)})"
+    if report.actual_bump is not None:
+        yield f"  Version: needs {_bump(report)}"
+    for remark in report.remarks:
+        yield f"  Note: {remark}"
+    for title, changes in (("Breaking changes", breaking), ("Safe changes", safe)):
+        if changes:
+            yield f"  {title}:"
+            yield from _listed(changes)
+    yield _RULE
+
+
+def _status(report: MigrationReport) -> str:
+    if report.is_breaking:
+        return "BREAKING"
+    return "SAFE" if report.changes else "UNCHANGED"
+
+
+def _bump(report: MigrationReport) -> str:
+    return f"{report.required_bump}, is {report.actual_bump}"
+
+
+def _listed(changes: Sequence[FieldChange]) -> Iterator[str]:
+    for change in changes:
+        yield f"    [{change.change_type.name}] {change.field_name}"
+        yield f"      {change.description}"
+        if change.consumers:
+            yield f"      Read by: {', '.join(change.consumers)}"
+        if change.hint:
+            yield f"      Way out: {change.hint}"
+
+
+def as_markdown(report: MigrationReport) -> Iterator[str]:
+    """The lines of a comment on a pull request."""
+    versions = f"{markdown_text(report.old_version)} -> {markdown_text(report.new_version)}"
+    yield f"### {markdown_text(report.heading)} {versions}: {_status(report)}"
+    yield ""
+    if report.actual_bump is not None:
+        yield f"Version: needs {_bump(report)}."
+        yield ""
+    for remark in report.remarks:
+        yield f"- {markdown_text(remark)}"
+    if report.remarks:
+        yield ""
+    if not report.changes:
+        return
+    yield "| | change | field | what | way out |"
+    yield "|---|---|---|---|---|"
+    for mark, changes in (("breaks", report.breaking_changes), ("", report.safe_changes)):
+        for change in changes:
+            readers = f" Read by: {', '.join(change.consumers)}." if change.consumers else ""
+            cells = (mark, str(change.change_type), change.field_name, change.description + readers, change.hint or "")
+            yield "| " + " | ".join(markdown_text(cell) for cell in cells) + " |"
+    yield ""
+
+
+# What Markdown or a page that shows it would take for more than text.
+_ESCAPED: Final = {ord(char): f"\\{char}" for char in "\\`*_[]|<>#"} | {ord("\n"): " ", ord("\r"): " "}
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown, also in a table, shows as it is."""
+    return text.translate(_ESCAPED)
+
+
+def as_github(report: MigrationReport, file: str | None) -> Iterator[str]:
+    """Workflow commands, which GitHub shows at the file of a pull request."""
+    for change in report.changes:
+        way_out = f" ({change.hint})" if change.hint else ""
+        text = f"{change.change_type} {change.field_name}: {change.description}{way_out}"
+        yield workflow_command("error" if change.is_breaking else "notice", text, file)
+
+
+def workflow_command(level: str, message: str, file: str | None = None) -> str:
+    """A command of GitHub's runner: an annotation of that level, at a file where one is named."""
+    place = f" file={_escaped(file, in_property=True)}" if file is not None else ""
+    return f"::{level}{place}::{_escaped(message)}"
+
+
+def _escaped(text: str, *, in_property: bool = False) -> str:
+    for char in "%\r\n" + (":," if in_property else ""):
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text
