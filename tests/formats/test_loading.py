@@ -1,15 +1,13 @@
 """From a path, a folder or a text to contracts, or to one clear sentence."""
 
 import os
-import random
-import re
 from pathlib import Path
 
 import pytest
 
 import databox_contracts as dbc
 from databox_contracts.errors import ContractError, Level
-from databox_contracts.formats import FORMATS, contract_files, detect, examine, load_contract, load_contracts, read
+from databox_contracts.formats import FORMATS, contract_files, detect, examine, load_contract, load_contracts
 
 CASES = Path(__file__).parents[1] / "cases" / "odcs"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "odcs"
@@ -190,53 +188,3 @@ def test_the_documents_of_the_standard_load(path):
     assert [str(finding) for finding in findings if finding.level is Level.ERROR] == []
     assert not [finding for finding in findings if "unknown key" in finding.message]
     assert all(finding.position is not None for finding in findings)
-
-
-def mutations(count: int):
-    choice = random.Random(20260131)
-    documents = [path.read_text() for path in sorted(CASES.glob("*.yaml"))]
-    pieces = [
-        "[",
-        "]",
-        "{",
-        ": ",
-        "- ",
-        "&a ",
-        "*a",
-        '"',
-        "\t",
-        "\n",
-        "  ",
-        "!!x ",
-        "<<: ",
-        "null",
-        "-1",
-        ".nan",
-        "1e5",
-        "é",
-    ]
-    for _ in range(count):
-        text = choice.choice(documents)
-        for _ in range(choice.randint(1, 5)):
-            at = choice.randrange(len(text))
-            match choice.randrange(4):
-                case 0:
-                    text = text[:at] + choice.choice(pieces) + text[at:]
-                case 1:
-                    text = text[:at] + text[at + choice.randint(1, 20) :]
-                case 2:
-                    text = re.sub(r": .*", ": " + choice.choice(pieces), text, count=1, flags=re.MULTILINE)
-                case _:
-                    lines = text.split("\n")
-                    first, second = choice.randrange(len(lines)), choice.randrange(len(lines))
-                    lines[first], lines[second] = lines[second], lines[first]
-                    text = "\n".join(lines)
-        yield text
-
-
-def test_a_mutated_document_gives_a_contract_or_an_error_with_a_position():
-    for text in mutations(600):
-        contract, findings = read(text)
-        errors = [finding for finding in findings if finding.level is Level.ERROR]
-        assert contract is not None or errors, text
-        assert all(finding.position is not None for finding in errors), text
