@@ -26,6 +26,7 @@ CORE = (
     "normalizing",
     "versions",
     "lifecycle",
+    "vocabulary",
     "personal",
     "inferred",
     "plan",

@@ -11,6 +11,7 @@ from databox_contracts.evolution import changes
 from databox_contracts.evolution.changes import Difference
 from databox_contracts.evolution.widening import Widening, widens
 from databox_contracts.model import Contract, Evolution
+from databox_contracts.vocabulary import OWN_POLICY
 
 C: TypeAlias = changes.ChangeType
 V: TypeAlias = changes.Variant
@@ -166,7 +167,6 @@ OWN_NAMES: Final[dict[str, tuple[Row, ...]]] = {
 }
 """The names of changes in a contract's `evolution` block; whatever is in no list of it is not allowed."""
 
-OWN_POLICY: Final = "backwards_compatible_only"
 OWN_ALLOWED: Final = ("add_optional_field", "widen_enum_values", "widen_numeric_type")
 """What that policy allows where the block does not say."""
 
@@ -200,8 +200,8 @@ def find_policy(name: str) -> Policy:
     policy = POLICIES.get(name.strip().lower())
     if policy is None:
         near = get_close_matches(name, POLICIES, n=1)
-        meant = f"did you mean {near[0]!r}? " if near else ""
-        raise DataboxError(f"there is no policy {name!r}", hint=f"{meant}use one of: {', '.join(POLICIES)}")
+        meant = f"did you mean {near[0]!r}? Use" if near else "use"
+        raise DataboxError(f"there is no policy {name!r}", hint=f"{meant} one of: {', '.join(POLICIES)}")
     return policy
 
 
@@ -238,10 +238,10 @@ def _rows(contract: Contract, names: tuple[str, ...]) -> frozenset[Row]:
     for name in names:
         if name not in OWN_NAMES:
             near = get_close_matches(name, OWN_NAMES, n=1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
+            meant = f"did you mean {near[0]!r}? Use" if near else "use"
             raise DataboxError(
                 f"the evolution of {contract.title!r} lists {name!r}, which is no change",
-                hint=f"{meant}use: {', '.join(OWN_NAMES)}",
+                hint=f"{meant}: {', '.join(OWN_NAMES)}",
             )
         found.update(OWN_NAMES[name])
     return frozenset(found)

@@ -52,7 +52,7 @@ def _listed(changes: Sequence[FieldChange]) -> Iterator[str]:
 
 def as_markdown(report: MigrationReport) -> Iterator[str]:
     """The lines of a comment on a pull request."""
-    versions = f"{markdown_text(report.old_version)} -> {markdown_text(report.new_version)}"
+    versions = markdown_text(f"{report.old_version} -> {report.new_version}")
     yield f"### {markdown_text(report.heading)} {versions}: {_status(report)}"
     yield ""
     if report.actual_bump is not None:

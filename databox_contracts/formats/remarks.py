@@ -9,6 +9,7 @@ from databox_contracts.errors import Finding, Level
 from databox_contracts.formats.outline import Outline
 from databox_contracts.formats.reading import Report
 from databox_contracts.formats.remarks_contacts import unusable_contacts, unusable_notice
+from databox_contracts.formats.remarks_evolution import unknown_evolution, unusable_lifecycle
 from databox_contracts.formats.remarks_names import (
     broken_references,
     repeated_names,
@@ -67,6 +68,8 @@ REMARKS: Final[tuple[Callable[[Outline], Iterator[Finding]], ...]] = (
     required_as_a_shortcut,
     unusable_contacts,
     unusable_notice,
+    unknown_evolution,
+    unusable_lifecycle,
     many_rules,
 )
 """Every remark; each looks at the whole contract."""

@@ -180,7 +180,7 @@ REPOSITORY = Path(databox_contracts.__file__).parents[1]
 
 
 def test_the_hook_says_what_pre_commit_needs_and_its_entry_runs(folder):
-    (hook,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    hook, *_ = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
     assert set(hook) == {"id", "name", "description", "entry", "language", "types", "files", "require_serial"}
     assert (hook["id"], hook["language"], hook["types"]) == ("databox-contracts-lint", "python", ["yaml"])
     assert re.search(hook["files"], "contracts/weather/hourly.yaml")

@@ -447,3 +447,39 @@ def test_versions_are_judged_alike_in_every_dialect(text, before, written, expec
     document = text.replace(f"{before}1.0.0", f"{before}{written}")
     found = [f"{one.level}: {one.message}" for one in read(document)[1] if "the version" in one.message]
     assert found == expected
+
+
+# --- evolution --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ("{property: evolution, value: {policy: strict, allowed: [remove_field]}}", []),
+        ("{property: evolution, value: {policy: backwards_compatible_only}}", []),
+        ("{property: evolution, value: {}}", []),
+        ("{property: evolution, value: {policy: stricct}}", ["warning: no gate knows the policy 'stricct'"]),
+        (
+            "{property: evolution, value: {allowed: [remove_fields]}}",
+            ["warning: no gate knows the change 'remove_fields'"],
+        ),
+        (
+            "{property: evolution, value: {allowed: [remove_field], disallowed: [remove_field]}}",
+            ["warning: 'remove_field' is allowed and disallowed, and counts as disallowed"],
+        ),
+        ("{property: effectiveDate, value: 2026-01-31}", []),
+        ("{property: effectiveDate, value: soon}", ["warning: 'effectiveDate' is no day"]),
+        ("{property: sunsetDate, value: 2026-02-30}", ["warning: 'sunsetDate' is no day"]),
+        ("{property: changelog, value: [{version: 1.0.0, removed: [a]}]}", []),
+        ("{property: changelog, value: {1.0.0: first}}", []),
+        ("{property: changelog, value: []}", []),
+        ("{property: changelog, value: all new}", ["warning: the changelog does not say which version is which"]),
+        ("{property: changelog, value: [x]}", ["warning: the changelog does not say which version is which"]),
+    ],
+)
+def test_what_a_contract_says_of_its_evolution(properties, expected):
+    head = "apiVersion: v3.1.0\nkind: DataContract\nid: a\nversion: 1.0.0\nstatus: active\nschema:\n- name: t\n"
+    text = f"{head}  properties:\n  - {{name: a, logicalType: string}}\ncustomProperties:\n- {properties}\n"
+    _, findings = read(text)
+    assert [f"{finding.level}: {finding.message}" for finding in findings] == expected
+    assert all(finding.position.line == 11 for finding in findings)
