@@ -27,7 +27,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("*.yaml")):
 def main() -> None:
     """Prints both sets."""
     with tempfile.TemporaryDirectory() as place:
-        for name, texts in (("the examples", _examples()), ("40 fields each", _wide())):
+        for name, texts in (("the examples", example_texts()), ("40 fields each", _wide())):
             folder = Path(place, name.split()[0])
             folder.mkdir()
             for number, text in enumerate(texts):
@@ -46,7 +46,8 @@ def _seconds(command: list[str]) -> float:
     return statistics.median(taken)
 
 
-def _examples() -> list[str]:
+def example_texts() -> list[str]:
+    """The example contracts over and over, each with an id of its own."""
     texts = [path.read_text() for path in sorted(EXAMPLES.rglob("*.yaml"))]
     return [_with_id(texts[number % len(texts)], number) for number in range(COUNT)]
 

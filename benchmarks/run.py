@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("one_jvm.py", "lint.py")
+BENCHMARKS = ("lint.py", "gate.py", "one_jvm.py")
 
 if __name__ == "__main__":
     for name in BENCHMARKS:

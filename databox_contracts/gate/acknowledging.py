@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -28,12 +28,13 @@ class Acknowledgements:
 
     def source_of(self, contract: Contract, dataset: str | None) -> str | None:
         """Where a break of that dataset was accepted, or None. A contract's id accepts for all of its datasets."""
-        names = [contract.id, *([dataset, f"{contract.id}.{dataset}"] if dataset is not None else [])]
-        if dataset is None:
-            # What belongs to no dataset goes with any of them.
-            names += [name for one in contract.datasets for name in (one.name, one.table_name)]
-        else:
-            names += [one.table_name for one in contract.datasets if one.name == dataset]
+        # What belongs to no dataset goes with any of them.
+        datasets = [one for one in contract.datasets if dataset is None or one.name == dataset]
+        names = [contract.id]
+        for one in datasets:
+            names += [one.name, one.table_name, f"{contract.id}.{one.name}"]
+        if dataset is not None and not datasets:
+            names += [dataset, f"{contract.id}.{dataset}"]
         return next((self.tokens[name] for name in names if name in self.tokens), None)
 
     def claimed_for(self, contract: Contract, dataset: str | None) -> tuple[str, ...]:
@@ -127,17 +128,28 @@ def unused(acknowledgements: Acknowledgements, known: Iterable[str]) -> list[str
     return [token for token in acknowledgements.tokens if token not in names]
 
 
-def names_of(contracts: Sequence[Contract]) -> list[str]:
-    """Every name that a break of these contracts can be accepted by."""
-    return [
-        name
-        for contract in contracts
-        for name in (
-            contract.id,
-            *(
-                name
-                for dataset in contract.datasets
-                for name in (dataset.name, dataset.table_name, f"{contract.id}.{dataset.name}")
-            ),
-        )
+def names_of(contract: Contract) -> list[str]:
+    """Every name that a break of the contract can be accepted by, each once."""
+    names = [contract.id]
+    for dataset in contract.datasets:
+        names += [dataset.name, dataset.table_name, f"{contract.id}.{dataset.name}"]
+    return list(dict.fromkeys(names))
+
+
+def without_ambiguous(
+    acknowledgements: Acknowledgements, contracts: Iterable[Contract]
+) -> tuple[Acknowledgements, list[str]]:
+    """The acknowledgements that name one contract, and in a sentence each those that could mean several."""
+    owners: dict[str, list[str]] = {}
+    for contract in contracts:
+        for name in names_of(contract):
+            ids = owners.setdefault(name, [])
+            if contract.id not in ids:
+                ids.append(contract.id)
+    several = {token: owners[token] for token in acknowledgements.tokens if len(owners.get(token, ())) > 1}
+    sentences = [
+        f"{token!r} could mean a dataset of {' or '.join(ids)} and accepts nothing; write {ids[0]}.{token}"
+        for token, ids in several.items()
     ]
+    kept = {token: source for token, source in acknowledgements.tokens.items() if token not in several}
+    return Acknowledgements(kept, acknowledgements.claims), sentences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field as attribute, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ from databox_contracts.evolution.changes import ChangeType, Difference
 from databox_contracts.evolution.judging import diff, judge
 from databox_contracts.evolution.policies import Policy, find_policy, policy_of
 from databox_contracts.evolution.report import FieldChange, MigrationReport
-from databox_contracts.gate.acknowledging import Acknowledgements, Approval, names_of, unused
+from databox_contracts.gate.acknowledging import Acknowledgements, Approval, names_of, unused, without_ambiguous
 from databox_contracts.gate.conditions import names_the_field, readers_of, unmet
 from databox_contracts.gate.git import Repository
 from databox_contracts.gate.pairing import Pair, lineage, pairs
@@ -166,15 +166,18 @@ def judge_revisions(before: Revision, after: Revision, terms: Terms) -> GateRepo
 
 
 def report(
-    found: Iterator[Pair], terms: Terms, *, labels: tuple[str, str], problems: Sequence[Finding] = ()
+    found: Iterable[Pair], terms: Terms, *, labels: tuple[str, str], problems: Sequence[Finding] = ()
 ) -> GateReport:
     """The gate's report on pairs of contracts."""
     changes: list[GatedChange] = []
     conditions: list[str] = []
-    remarks: list[str] = []
-    known: list[Contract] = []
-    for pair in found:
-        known += [contract for contract in (pair.before, pair.after) if contract is not None]
+    all_pairs = list(found)
+    known = [contract for pair in all_pairs for contract in (pair.before, pair.after) if contract is not None]
+    accepted_names, remarks = without_ambiguous(terms.acknowledgements, known)
+    unknown = unused(accepted_names, [name for contract in known for name in names_of(contract)])
+    remarks += [f"{token!r} accepts nothing: no contract that changed has it" for token in unknown]
+    terms = replace(terms, acknowledgements=accepted_names)
+    for pair in all_pairs:
         judged = _judged(pair, terms)
         gated = [_gated(pair, change, terms) for change in judged.changes]
         changes += gated
@@ -185,9 +188,6 @@ def report(
             lacking = list(unmet(pair.before, pair.after, judged, terms.today))
             accepted = terms.acknowledgements.source_of(pair.after, None)
             (remarks if accepted is not None else conditions).extend(lacking)
-    remarks += [
-        f"{token!r} accepts nothing: no contract has it" for token in unused(terms.acknowledgements, names_of(known))
-    ]
     return GateReport(*labels, tuple(changes), tuple(conditions), tuple(remarks), tuple(problems))
 
 

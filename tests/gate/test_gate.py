@@ -229,8 +229,23 @@ def test_what_was_accepted_stays_in_the_report(repository, capsys):
     assert main(["gate", "--base", "main", "--accept", "birds,nobody"]) == 0
     printed = capsys.readouterr().out
     assert "  birds: field_renamed seen (ACKED)\n" in printed
-    assert "  'nobody' accepts nothing: no contract has it\n" in printed
+    assert "  'nobody' accepts nothing: no contract that changed has it\n" in printed
     assert printed.endswith("ACKNOWLEDGED: 1 breaking changes, all accepted\n")
+
+
+def test_a_name_that_two_contracts_have_accepts_nothing(repository):
+    repository.git("checkout", "-q", "main")
+    repository.commit(second=ORDERS.replace("id: shop.orders", "id: other.orders"))
+    repository.git("checkout", "-q", "-b", "second")
+    changed = without_total()
+    repository.commit(orders=changed, second=changed.replace("id: shop.orders", "id: other.orders"))
+    report = judged(body="accept-breaking-change: orders")
+    assert not report.clean
+    assert report.remarks == (
+        "'orders' could mean a dataset of shop.orders or other.orders and accepts nothing; write shop.orders.orders",
+    )
+    both = "accept-breaking-change: shop.orders.orders\naccept-breaking-change: other.orders"
+    assert judged(body=both).clean
 
 
 @pytest.mark.parametrize("arguments", [("--accept", "a,,b"), ("--pr-body-file", "body.txt")])
