@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
-from databox_contracts.formats.reading import Section, described, nearest
+from databox_contracts.formats.governing import (
+    CONSUMER_LISTS,
+    CONSUMER_TEXTS,
+    MODE_KEYS,
+    consumers_of,
+    enforcement_of,
+    mode_of,
+    modes_of,
+)
+from databox_contracts.formats.reading import Section, described
 from databox_contracts.model import (
     Consumer,
     Contract,
@@ -16,7 +24,6 @@ from databox_contracts.model import (
     Evolution,
     Field,
     Governance,
-    Mode,
     SchemaModes,
 )
 
@@ -44,18 +51,7 @@ class Word:
     value: Callable[[Any], Any] | None = None
 
 
-_CONSUMER: Final = (
-    "name",
-    "contact",
-    "owner",
-    "contacts",
-    "datasets",
-    "fields",
-    "versions",
-    "purpose",
-    "justification",
-    "criticality",
-)
+_CONSUMER: Final = ("name", *CONSUMER_TEXTS, *CONSUMER_LISTS)
 _EVOLUTION: Final = {
     "policy": "policy",
     "allowed": "allowed",
@@ -92,7 +88,7 @@ def _consumers(contract: Contract) -> list[Any] | None:
 
 def _modes(dataset: Dataset) -> dict[str, str] | None:
     modes = dataset.modes
-    return None if modes is None else {key: getattr(modes, key).value for key in ("tables", "columns", "data_type")}
+    return None if modes is None else {key: getattr(modes, key).value for key in MODE_KEYS}
 
 
 WORDS: Final = (
@@ -123,10 +119,6 @@ def written_words(element: _Element) -> dict[str, Any]:
         word.name: word.value(element) for word in WORDS if word.value is not None and isinstance(element, word.of)
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-_ENFORCEMENT_MODES: Final = ("fail", "warn")
-_MODE_KEYS: Final = {"tables": "tables", "columns": "columns", "data_type": "data_type", "dataType": "data_type"}
 
 
 class CustomProperties:
@@ -233,75 +225,22 @@ class CustomProperties:
 def read_modes(properties: CustomProperties) -> SchemaModes | None:
     """`schemaModes`: one word for all three, or a word each for `tables`, `columns` and `data_type`."""
     holder = properties.take("schemaModes")
-    if holder is None:
-        alone = properties.holder("columns")
-        mode = _mode(alone, "value") if alone is not None else None
-        return SchemaModes(columns=mode) if mode is not None else None
-    if not isinstance(holder.data["value"], dict):
-        mode = _mode(holder, "value")
-        return SchemaModes(tables=mode, columns=mode, data_type=mode) if mode is not None else None
-    section = holder.section("value")
-    if section is None:
-        return None
-    found: dict[str, Mode] = {}
-    for key, name in _MODE_KEYS.items():
-        mode = _mode(section, key)
-        if mode is not None:
-            found[name] = mode
-    section.close()
-    return SchemaModes(**found)
-
-
-def _mode(section: Section, key: str) -> Mode | None:
-    written = section.text(key)
-    if written is None:
-        return None
-    if written in tuple(Mode):
-        return Mode(written)
-    near = nearest(written, [mode.value for mode in Mode])
-    section.error(
-        f"unknown schema mode {written!r}", f"did you mean {near!r}?" if near else f"use one of {', '.join(Mode)}", key
-    )
-    return None
+    if holder is not None:
+        return modes_of(holder, "value")
+    alone = properties.holder("columns")
+    mode = mode_of(alone, "value") if alone is not None else None
+    return SchemaModes(columns=mode) if mode is not None else None
 
 
 def read_enforcement(properties: CustomProperties) -> Enforcement:
     """`enforcement: {mode, until}`: a grace period, which has to end."""
     holder = properties.take("enforcement")
-    section = holder.section("value") if holder is not None else None
-    if section is None:
-        return Enforcement()
-    mode = section.text("mode") or "fail"
-    if mode not in _ENFORCEMENT_MODES:
-        section.error(f"unknown enforcement mode {mode!r}", f"use {' or '.join(_ENFORCEMENT_MODES)}", "mode")
-        mode = "fail"
-    until = None
-    if "until" in section:
-        written = section.report.document.text((*section.path, "until")) or ""
-        try:
-            until = date.fromisoformat(written)
-        except ValueError:
-            section.error(
-                f"'until' must be a date, not {described(section.data['until'])}", "write 2026-01-31", "until"
-            )
-    elif mode == "warn":
-        section.error("a grace period has no end", "give it `until: 2026-01-31`")
-    section.close()
-    return Enforcement(mode=mode, until=until)
+    return enforcement_of(holder.section("value") if holder is not None else None)
 
 
 def read_consumers(properties: CustomProperties) -> tuple[Consumer, ...]:
     """`consumers`: who reads the data, each with a name."""
-    found: list[Consumer] = []
-    for entry in properties.entries("consumers"):
-        name = entry.needed("name", "a consumer")
-        facts: dict[str, Any] = {key: entry.texts(key) for key in ("contacts", "datasets", "fields")}
-        for key in ("contact", "owner", "versions", "purpose", "justification", "criticality"):
-            facts[key] = entry.text(key)
-        entry.close()
-        if name is not None:
-            found.append(Consumer(name=name, **facts))
-    return tuple(found)
+    return consumers_of(properties.entries("consumers"))
 
 
 def read_evolution(properties: CustomProperties) -> Evolution | None:

@@ -18,7 +18,8 @@ def unknown_evolution(outline: Outline) -> Iterator[Finding]:
     if evolution is None:
         return
     place = outline.at(*(path_of(outline.data, "evolution") or ("evolution",)))
-    if evolution.policy is not None and evolution.policy not in POLICY_NAMES:
+    unknown = evolution.policy is not None and evolution.policy not in POLICY_NAMES
+    if evolution.policy is not None and unknown and not outline.said("policy", repr(evolution.policy)):
         message, hint = f"no gate knows the policy {evolution.policy!r}", _known(evolution.policy, POLICY_NAMES)
         yield outline.finding(Level.WARNING, message, hint, place)
     for name in (*evolution.allowed, *evolution.disallowed):

@@ -13,15 +13,13 @@ from datetime import date
 from typing import Any, Final
 
 from databox_contracts.formats.attaching import attached
+from databox_contracts.formats.governing import consumers_of, enforcement_of, modes_of
 from databox_contracts.formats.identity import check_table_name, read_version
 from databox_contracts.formats.reading import Report, Section
 from databox_contracts.formats.sections_fields import DOCUMENT, read_fields, with_semantics
 from databox_contracts.formats.sections_governance import (
-    read_consumers,
-    read_enforcement,
     read_evolution,
     read_governance,
-    read_modes,
 )
 from databox_contracts.formats.sections_guarantees import kept_guarantees, read_guarantees, read_retention
 from databox_contracts.model import Contract, Dataset, Team
@@ -70,7 +68,7 @@ def read(report: Report) -> Contract | None:
     dataset = attached(dataset, retention)
     governed, purposes = read_governance(governance, days)
     kept |= {"governance": purposes} if purposes else {}
-    consumers = read_consumers(_holder("consumers", root, header))
+    consumers = consumers_of(_holder("consumers", root, header).sections("consumers"))
     contract = None
     if name is not None and identity is not None and version is not None:
         contract = Contract(
@@ -86,7 +84,7 @@ def read(report: Report) -> Contract | None:
             datasets=(dataset,),
             consumers=consumers,
             evolution=read_evolution(found["evolution"]),
-            enforcement=read_enforcement(found["enforcement"]),
+            enforcement=enforcement_of(found["enforcement"]),
             governance=governed,
             custom={DOCUMENT: kept},
             dialect="sections",
@@ -160,7 +158,7 @@ def _dataset(schema: Section | None, contract: str, root: Section) -> Dataset:
         rules=table_rules,
         description=(schema.text("description") or "").strip(),
         tags=schema.texts("tags"),
-        modes=read_modes(schema),
+        modes=modes_of(schema, "modes"),
         position=schema.position,
     )
     schema.close(dict.fromkeys(("columns", "properties"), "write `fields`"))

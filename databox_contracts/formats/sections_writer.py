@@ -9,19 +9,13 @@ from typing import Any, Final
 from databox_contracts.errors import DataboxError
 from databox_contracts.formats.attaching import logical_types
 from databox_contracts.formats.emitting import to_yaml
+from databox_contracts.formats.governing import CONSUMER_LISTS, CONSUMER_TEXTS, ENFORCEMENT_MODES, MODE_KEYS
 from databox_contracts.formats.sections_fields import DOCUMENT
-from databox_contracts.formats.sections_governance import (
-    CONSUMER_LISTS,
-    CONSUMER_TEXTS,
-    DEFAULT_POLICY,
-    MODE_KEYS,
-    MODES,
-    USUAL_EVOLUTION,
-    all_purposes,
-)
+from databox_contracts.formats.sections_governance import USUAL_EVOLUTION, all_purposes
 from databox_contracts.formats.sections_writer_fields import is_reached, schema_entries, writable
 from databox_contracts.formats.sections_writer_guarantees import guarantees, retention
 from databox_contracts.model import Contract, Dataset, Enforcement, Evolution, Field
+from databox_contracts.vocabulary import OWN_POLICY
 
 _CONTACTS: Final = ("on_call_slack", "ownership_email", "created", "updated")
 _UNSAFE: Final = re.compile(r"\.\.|[/\\]")
@@ -143,7 +137,7 @@ def _evolution(evolution: Evolution | None) -> dict[str, Any] | None:
             "sign_off": evolution.sign_off,
         }
     )
-    if not allowed and evolution.policy == DEFAULT_POLICY:
+    if not allowed and evolution.policy == OWN_POLICY:
         # Left out, it would be what the policy allows.
         found["allowed"] = []
     return found
@@ -169,7 +163,7 @@ def _purposes(purposes: tuple[str, ...], carried: Mapping[str, Any]) -> dict[str
 
 def _enforcement(enforcement: Enforcement) -> dict[str, Any] | None:
     endless = enforcement.mode == "warn" and enforcement.until is None
-    if enforcement == Enforcement() or enforcement.mode not in MODES or endless:
+    if enforcement == Enforcement() or enforcement.mode not in ENFORCEMENT_MODES or endless:
         return None
     return _said({"mode": enforcement.mode, "until": enforcement.until})
 
