@@ -1,4 +1,4 @@
-"""Who reads the data, how strictly a contract holds, what becomes of data it does not know: in documents of any form."""
+"""Who reads the data, how strictly a contract holds, what becomes of data it does not know: in any form of document."""
 
 from __future__ import annotations
 
