@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -38,13 +39,22 @@ class Examined:
 
 def examine_files(files: Sequence[Path]) -> list[Examined]:
     """The files in their order, each as `examine` sees it."""
-    processes = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, _MOST_PROCESSES)
-    if len(files) < _MANY or processes == 1:
-        with _without_garbage_collection():
-            return [_examined(file) for file in files]
-    # Processes of their own: a fork would take over whatever threads the caller has.
-    with ProcessPoolExecutor(processes, get_context("spawn"), initializer=gc.disable) as pool:
-        return list(pool.map(_examined, files, chunksize=_CHUNK))
+    processes = min(_processors(), _MOST_PROCESSES)
+    if len(files) >= _MANY and processes > 1:
+        try:
+            # Started afresh: a fork would take over whatever threads the caller has.
+            with ProcessPoolExecutor(processes, get_context("spawn"), initializer=gc.disable) as pool:
+                return list(pool.map(_examined, files, chunksize=_CHUNK))
+        except (BrokenProcessPool, OSError):
+            # No room for more processes; one will do.
+            pass
+    with _without_garbage_collection():
+        return [_examined(file) for file in files]
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _examined(file: Path) -> Examined:
