@@ -42,7 +42,9 @@ class Repository:
             raise GitError(f"there is no folder {str(place)!r}", hint="Name a folder inside a git repository.")
         done = _git(place, ["rev-parse", "--show-toplevel"])
         if done.returncode != 0:
-            raise GitError(f"{str(place)!r} is not in a git repository", hint="Run the gate where the contracts are.")
+            # It may well be one that git refuses to look at, because it is somebody else's.
+            reason = _said(done).removeprefix("fatal: ")
+            raise GitError(f"{str(place)!r} is not in a git repository ({reason})", hint="Run the gate where it is.")
         return cls(Path(os.fsdecode(done.stdout).rstrip("\n")))
 
     def commit(self, revision: str) -> str:
