@@ -242,7 +242,7 @@ class Reader:
             case exp.CheckColumnConstraint():
                 table.rules.append(self._check(kind, position))
             case exp.Reference():
-                table.rules.append(_reference(kind, (name,), position))
+                table.rules.append(reference(kind, (name,), position))
 
     # --- constraints --------------------------------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class Reader:
 
     def _foreign_key(self, entry: exp.Expr, table: Table, position: Position) -> None:
         names = self._columns(entry.expressions, table, position)
-        table.rules.append(_reference(entry.args["reference"], names, position))
+        table.rules.append(reference(entry.args["reference"], names, position))
 
     def _checked(self, entry: exp.Expr, table: Table, position: Position) -> None:
         table.rules.append(self._check(entry, position))
@@ -346,7 +346,8 @@ def _with_constraints(field: Field, column: Any) -> Field:
     return _with_nested(field, column.args.get("kind"))
 
 
-def _reference(entry: exp.Expr, names: tuple[str, ...], position: Position) -> ForeignKey:
+def reference(entry: exp.Expr, names: tuple[str, ...], position: Position) -> ForeignKey:
+    """The foreign key of a REFERENCES clause, from the columns of those names."""
     target = entry.this
     table = target.this if isinstance(target, exp.Schema) else target
     to_fields = tuple(one.name for one in target.expressions) if isinstance(target, exp.Schema) else ()
