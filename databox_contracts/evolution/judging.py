@@ -44,7 +44,8 @@ def diff(
 
     Without a `policy` (its name, or one of your own) the old contract's applies, or that of its dialect, so that a
     change cannot loosen its own judge. A transitive policy holds the new contract against the earlier ones in
-    `history` as well. `table_format` asks what that format says of the changes, too. Raises `DataboxError` for an unknown policy.
+    `history` as well. `table_format` asks what that format says of the changes, too. Raises `DataboxError` for an
+    unknown policy.
     """
     if not isinstance(old, Contract) or not isinstance(new, Contract):
         raise DataboxError(

@@ -29,7 +29,7 @@ def as_text(report: MigrationReport) -> Iterator[str]:
             yield f"  {title}:"
             yield from _listed(changes)
     if report.table_format is not None:
-        yield f"  As a table of {report.table_format.format.title}: {_of_format(report.table_format)}"
+        yield f"  As a table of {report.table_format.format.brand}: {_of_format(report.table_format)}"
         yield from (f"    {verdict.told_apart}" for verdict in report.table_format.verdicts)
     yield _RULE
 
@@ -71,7 +71,7 @@ def as_markdown(report: MigrationReport) -> Iterator[str]:
     if report.remarks:
         yield ""
     if report.table_format is not None:
-        yield f"As a table of {report.table_format.format.title}: {_of_format(report.table_format)}"
+        yield f"As a table of {report.table_format.format.brand}: {_of_format(report.table_format)}"
         yield ""
         yield from (f"- {markdown_text(verdict.told_apart)}" for verdict in report.table_format.verdicts)
         yield ""

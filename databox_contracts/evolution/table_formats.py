@@ -22,7 +22,7 @@ class TableFormat(StrEnum):
     DELTA = "delta"
 
     @property
-    def title(self) -> str:
+    def brand(self) -> str:
         """The format's name as it writes it."""
         return {"iceberg": "Iceberg", "delta": "Delta"}[self.value]
 
@@ -100,7 +100,7 @@ class FormatVerdict:
     @property
     def told_apart(self) -> str:
         """Who allows it, in one sentence."""
-        title = self.format.title
+        title = self.format.brand
         who = {
             (True, True): f"the contract and {title} allow it",
             (True, False): f"{title} allows it, the contract does not",

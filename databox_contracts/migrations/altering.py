@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
@@ -47,6 +48,9 @@ _OPTIONS: Final = (
 """Options of a table that have nothing to do with its columns."""
 
 
+T = TypeVar("T")
+
+
 class Alterations:
     """The tables so far, and the clauses that change them.
 
@@ -75,11 +79,8 @@ class Alterations:
 
     def state_of(self, table: exp.Expr, statement: Statement) -> TableState | None:
         """The table of that name, None where there is none that is known."""
-        return self._only(
-            self._names.find_table(table, [(name, state) for state in self.tables for name in state.names]),
-            table.name,
-            statement,
-        )
+        named = [(name, state) for state in self.tables for name in state.names]
+        return self._only(self._names.find_table(table, named), table.name, statement)
 
     def contracted(self, table: exp.Expr, statement: Statement) -> Dataset | None:
         """The dataset of the contract that has that table."""
@@ -97,7 +98,7 @@ class Alterations:
             self.note(statement, f"the contract has no column {parts[0].name!r} in {state.dataset.name!r}")
         return field.name if field is not None else None
 
-    def _only(self, found: Sequence[Any], name: str, statement: Statement) -> Any:
+    def _only(self, found: Sequence[T], name: str, statement: Statement) -> T | None:
         if len(found) > 1:
             raise self.cannot_follow(statement, f"{name!r} may mean several of the contract", "write its whole name")
         return found[0] if found else None
@@ -154,8 +155,6 @@ class Alterations:
         rules = tuple(rule for rule in field.rules if not isinstance(rule, Unique))
         type_ = field.type
         if type_ is not None and type_.family is Family.TIMESTAMP and type_.zone is None and self.dialect in _ZONELESS:
-            from dataclasses import replace
-
             type_ = replace(type_, zone=False)
         return Field(
             name=field.name,
@@ -209,7 +208,7 @@ class Alterations:
 
     def constraint(self, state: TableState, entry: exp.Expr, statement: Statement) -> list[tuple[str, Rule]]:
         """A constraint of the table, under the name it has."""
-        label = entry.this.name if isinstance(entry, exp.Constraint) else None
+        label = entry.this.name or None if isinstance(entry, exp.Constraint) else None
         found: list[tuple[str, Rule]] = []
         for one in entry.expressions if isinstance(entry, exp.Constraint) else [entry]:
             match one:
@@ -355,7 +354,7 @@ class Alterations:
                 raise self.cannot_follow(statement, "it adds something that is no column")
             self._add_column(state, entry, statement)
 
-    def _drop(self, state: TableState, action: exp.Drop, statement: Statement) -> None:
+    def _drop_part(self, state: TableState, action: exp.Drop, statement: Statement) -> None:
         kind = str(action.args.get("kind") or "").upper()
         dropped = action.args.get("tables") or [action.this]
         for one in dropped:
@@ -511,7 +510,7 @@ def _bare_names(key: exp.Expr) -> list[str]:
 _CLAUSES: Final[tuple[tuple[type[exp.Expr], Callable[..., None]], ...]] = (
     (exp.ColumnDef, Alterations._add_column),
     (exp.Schema, Alterations._add_columns),
-    (exp.Drop, Alterations._drop),
+    (exp.Drop, Alterations._drop_part),
     (exp.DropPrimaryKey, Alterations._drop_primary_key),
     (exp.RenameColumn, Alterations._renamed),
     (exp.AlterRename, Alterations._rename_table),

@@ -55,6 +55,8 @@ _HARMLESS_FUNCTIONS: Final = ("setval", "set_config", "pg_sleep", "nextval", "cu
 
 _RENAME_TABLE: Final = re.compile(r"RENAME\s+TABLES?\s+(.*)", re.IGNORECASE | re.DOTALL)
 
+_UNNAMED_CHECK: Final = re.compile(r"\bADD\s+CHECK\s*\(", re.IGNORECASE)
+
 _WAY_OUT: Final = "put it into a file of its own and compare the contracts themselves: databox-contracts diff OLD NEW"
 
 
@@ -202,6 +204,9 @@ class Migration(Alterations):
         if renamed is not None and self.dialect in MYSQL_FAMILY:
             for one in renamed[1].split(","):
                 self.apply_text(statement, "ALTER TABLE " + re.sub(r"\sTO\s", " RENAME TO ", one, flags=re.IGNORECASE))
+        elif _UNNAMED_CHECK.search(statement.text) is not None:
+            # sqlglot knows only those that have a name.
+            self.apply_text(statement, _UNNAMED_CHECK.sub('ADD CONSTRAINT "" CHECK (', statement.text))
         elif not _SAME_SCHEMA_TEXTS.match(statement.text):
             raise self.cannot_follow(statement, "what it does to the schema is not known", _hint(statement))
 

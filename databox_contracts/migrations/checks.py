@@ -36,6 +36,8 @@ SAME_PROMISE: Final[tuple[tuple[type[Rule], ...], ...]] = (
 
 def read_check(condition: exp.Expr) -> Found | None:
     """The rules of a condition, all of which must hold; None where any of it is not a list of values or a bound."""
+    if condition.args.get("negate") and not isinstance(condition, exp.Is):
+        return None
     match condition:
         case exp.Paren():
             return read_check(condition.this)
@@ -44,12 +46,12 @@ def read_check(condition: exp.Expr) -> Found | None:
             return None if left is None or right is None else left + right
         case exp.Between():
             return _between(condition)
-        case exp.In():
+        case exp.In() if condition.expressions:
             return _enum(condition.this, condition.expressions)
         case exp.EQ():
             return _equal(condition)
-        case exp.Not() if isinstance(condition.this, exp.Is) and isinstance(condition.this.expression, exp.Null):
-            column = _column(condition.this.this)
+        case exp.Is() if condition.args.get("negate") and isinstance(condition.expression, exp.Null):
+            column = _column(condition.this)
             return None if column is None else [(column, rules.Required())]
     if type(condition) in _BOUNDS:
         return _bound(type(condition), condition.this, condition.expression)

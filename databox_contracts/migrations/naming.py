@@ -70,5 +70,7 @@ def parts_of(table: exp.Expr) -> list[exp.Expr]:
 
 def names_of(dataset: Dataset) -> list[tuple[str, ...]]:
     """What a dataset's table may be called, each name in its parts."""
-    names = dict.fromkeys(name for name in (dataset.physical_name, dataset.name) if name)
-    return [tuple(part.strip('"`[]') for part in re.split(r"[./]", name)) for name in names]
+    written = dict.fromkeys(name for name in (dataset.physical_name, dataset.name) if name)
+    names = [tuple(part.strip('"`[]') for part in re.split(r"[./]", name)) for name in written]
+    # A short form of a longer name says less: it would take in the tables of other schemas.
+    return [one for one in names if not any(len(one) < len(other) and one == other[-len(one) :] for other in names)]

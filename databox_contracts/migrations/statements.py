@@ -21,7 +21,7 @@ MYSQL_FAMILY: Final = ("mysql", "doris", "starrocks", "singlestore")
 """The dialects that share MySQL's data definition."""
 
 # What MySQL runs although it looks like a comment; settings of the session are no concern of a schema.
-_RUN_COMMENT: Final = re.compile(r"/\*!\d*\s*(?!SET\b|\d)", re.IGNORECASE)
+_RUN_COMMENT: Final = re.compile(r"/\*!\d*+\s*+(?!SET\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

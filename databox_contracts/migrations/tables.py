@@ -57,7 +57,8 @@ class TableState:
         """The contract's field of that column."""
         fields = self.promised.fields if self.promised is not None else ()
         exact = [field for field in fields if field.column == column]
-        return (exact or [field for field in fields if field.column.casefold() == column.casefold()] or [None])[0]
+        found = exact or [field for field in fields if field.column.casefold() == column.casefold()]
+        return found[0] if found else None
 
     # --- columns ------------------------------------------------------------------------------------------------------
 
@@ -97,7 +98,20 @@ class TableState:
         self._set(name, renamed)
         if origin is not None:
             self.origins[renamed.name] = origin
-        self._set_rules([_with_name(rule, name, renamed.name) for rule in self.dataset.rules])
+        self._set_rules([self._as_written(_with_name(rule, name, renamed.name)) for rule in self.dataset.rules])
+
+    def _as_written(self, rule: Rule) -> Rule:
+        """The contract's own key of those fields: after columns changed places the order of its parts is the same."""
+        written = self.promised.rules if self.promised is not None else ()
+        return next(
+            (
+                one
+                for one in written
+                if isinstance(one, Key) and isinstance(rule, Key) and set(one.fields) == set(rule.fields)
+                if type(one) is type(rule) and not isinstance(one, ForeignKey)
+            ),
+            rule,
+        )
 
     def retype(self, name: str, declared: Field) -> None:
         """The column has the declared type, and the values that this lists."""
@@ -266,7 +280,7 @@ def _with_values(field: Field, declared: Field) -> Field:
 
 
 def keeps(promised: DataType, declared: DataType) -> bool:
-    """Whether a column of the declared type is what the contract promises; a length counts where the contract says one."""
+    """Whether a column of the declared type is what the contract promises, with a length where that says one."""
     return promised.accepts(declared) and (promised.length is None or promised.length == declared.length)
 
 
