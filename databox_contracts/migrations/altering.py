@@ -214,6 +214,12 @@ class Alterations:
             match one:
                 case exp.PrimaryKey():
                     made: Rule | None = self._key_of(state, PrimaryKey, one.expressions, statement)
+                case exp.PrimaryKeyColumnConstraint() if entry.find(*_CLUSTERED) is not None:
+                    made = self._key_of(state, PrimaryKey, _clustered(entry), statement)
+                case exp.ClusteredColumnConstraint() | exp.NonClusteredColumnConstraint():
+                    continue
+                case exp.UniqueColumnConstraint() if entry.find(*_CLUSTERED) is not None:
+                    made = self._key_of(state, Unique, _clustered(entry), statement)
                 case exp.UniqueColumnConstraint():
                     named = one.this if isinstance(one.this, exp.Schema) else one
                     label = label or (named.this.name if isinstance(named.this, exp.Identifier) else None)
@@ -242,6 +248,8 @@ class Alterations:
     def _key_of(
         self, state: TableState, kind: type[PrimaryKey] | type[Unique], listed: Sequence[exp.Expr], statement: Statement
     ) -> Rule | None:
+        if not listed:
+            raise self.cannot_follow(statement, "it names no columns of the key")
         names = [self.column(state, _column_of(one), statement) for one in listed]
         known = tuple(name for name in names if name is not None)
         return kind(fields=known) if len(known) == len(names) and known else None
@@ -433,13 +441,14 @@ class Alterations:
         there = self.state_of(table, statement)
         if there is not None and there is not state:
             raise self.cannot_follow(statement, f"the table {table.name!r} is there already", "drop or rename it first")
+        parts = [part.name for part in parts_of(table)]
+        elsewhere = target is state.promised and target is not None and self._is_elsewhere(statement.tree.this, table)
         if target is None or target is state.promised:
-            parts = [part.name for part in parts_of(table)]
             outer = max((name[:-1] for name in state.names), key=len) if len(parts) == 1 else ()
             state.names = [(*outer, *parts)]
             if state.promised is not None:
-                state.moved = None if target is state.promised else ".".join(state.names[0])
-                if target is state.promised:
+                state.moved = None if target is state.promised and not elsewhere else ".".join(state.names[0])
+                if target is not None and not elsewhere:
                     state.names = names_of(target)
             return
         columns, keys = state.dataset.fields, list(state.keys())
@@ -451,6 +460,12 @@ class Alterations:
         state.moved = None
         for one in keys:
             state.add_key(one)
+
+    @staticmethod
+    def _is_elsewhere(old: exp.Expr, new: exp.Expr) -> bool:
+        """Whether the new name puts the table into another schema than the statement found it in."""
+        outside = [[part.name.casefold() for part in parts_of(table)[:-1]] for table in (old, new)]
+        return bool(outside[1]) and outside[0][-len(outside[1]) :] != outside[1]
 
     def _alter_column(self, state: TableState, action: exp.Expr, statement: Statement) -> None:
         name = self.column(state, action.this, statement)
@@ -501,6 +516,15 @@ def _column_of(one: exp.Expr) -> exp.Expr:
     """The column that a list of a key names, without its order."""
     inner = one.this if isinstance(one, exp.Ordered) else one
     return inner.this if isinstance(inner, exp.Column) and len(inner.parts) == 1 else inner
+
+
+# How T-SQL says in which order the rows are kept, with the columns of the key.
+_CLUSTERED: Final = (exp.ClusteredColumnConstraint, exp.NonClusteredColumnConstraint)
+
+
+def _clustered(entry: exp.Expr) -> list[exp.Expr]:
+    found = entry.find(*_CLUSTERED)
+    return list(found.this) if found is not None and isinstance(found.this, list) else []
 
 
 def _bare_names(key: exp.Expr) -> list[str]:

@@ -129,6 +129,13 @@ class Migration(Alterations):
             made = self.claim(target, made)
         assert made is not None
         self.touched.append(made)
+        for one in properties:
+            if isinstance(one, exp.PartitionedByProperty):
+                # Hive lists the columns of the partition apart.
+                apart = [column for column in one.this.expressions if isinstance(column, exp.ColumnDef)]
+                schema.set(
+                    "expressions", [*schema.expressions, *(column for column in apart if column.kind is not None)]
+                )
         self.fill(made, schema, statement)
 
     def _drop(self, statement: Statement, tree: exp.Drop) -> None:
@@ -193,11 +200,9 @@ class Migration(Alterations):
                     statement, f"its columns are not written out, and {target.name!r} is contracted"
                 )
             return
-        called = [one for one in tree.expressions if isinstance(one.unalias(), exp.Anonymous)]
-        for one in called:
-            name = one.unalias().name
-            if name.lower() not in _HARMLESS_FUNCTIONS:
-                raise self.cannot_follow(statement, f"nobody can tell what the function {name} does")
+        for called in tree.find_all(exp.Anonymous):
+            if called.name.lower() not in _HARMLESS_FUNCTIONS:
+                raise self.cannot_follow(statement, f"nobody can tell what the function {called.name} does")
 
     def _command(self, statement: Statement, tree: exp.Command) -> None:
         renamed = _RENAME_TABLE.match(statement.text)

@@ -60,13 +60,28 @@ class TableState:
         found = exact or [field for field in fields if field.column.casefold() == column.casefold()]
         return found[0] if found else None
 
+    def _redeclared(self, promised: Field, declared: Field, *, in_key: bool) -> Field:
+        """The contract's field as the declaration would have it: its type, and whether it may be null.
+
+        `in_key` says that it is part of the declared primary key; a part of the contract's is never null either.
+        """
+        field = with_type(promised, declared)
+        rules = self.promised.rules if self.promised is not None else ()
+        keyed = in_key or any(isinstance(rule, PrimaryKey) and promised.name in rule.fields for rule in rules)
+        if declared.required and not field.required and not keyed:
+            return field.model_copy(update={"rules": (*field.rules, Required())})
+        if not declared.required and not in_key:
+            kept = tuple(rule for rule in field.rules if not isinstance(rule, Required))
+            return field.model_copy(update={"rules": kept})
+        return field
+
     # --- columns ------------------------------------------------------------------------------------------------------
 
     def add(self, declared: Field) -> None:
         """A new column; one that the contract has keeps what only the contract says of it."""
         promised = self._promised(declared.name)
         if promised is not None:
-            declared = redeclared(promised, declared, in_key=False)
+            declared = self._redeclared(promised, declared, in_key=False)
             self.origins[declared.name] = declared.name
         self.dataset = self.dataset.model_copy(update={"fields": (*self.dataset.fields, declared)})
 
@@ -89,7 +104,7 @@ class TableState:
                 self.origins[name] = origin
             return
         if promised is not None and promised.name != origin:
-            renamed = redeclared(promised, field, in_key=self.in_key(name))
+            renamed = self._redeclared(promised, field, in_key=self.in_key(name))
         elif promised is not None:
             renamed = field.model_copy(update={"name": promised.name, "custom": promised.custom, "column_name": None})
         else:
@@ -136,7 +151,7 @@ class TableState:
             if promised is None:
                 fields.append(declared)
                 continue
-            fields.append(redeclared(promised, declared, in_key=declared.name in key))
+            fields.append(self._redeclared(promised, declared, in_key=declared.name in key))
             self.origins[promised.name] = promised.name
         gone = [field.name for field in self.promised.fields if field.name not in self.origins]
         self.dataset = self.promised.model_copy(update={"fields": tuple(fields)})
@@ -235,16 +250,6 @@ class TableState:
         for name, origin in self.origins.items():
             if name != origin and name in promised and origin not in names:
                 yield name, origin
-
-
-def redeclared(promised: Field, declared: Field, *, in_key: bool) -> Field:
-    """The contract's field as the declaration would have it: its type, and whether it may be null."""
-    field = with_type(promised, declared)
-    if declared.required and not field.required and not in_key:
-        return field.model_copy(update={"rules": (*field.rules, Required())})
-    if not declared.required and not in_key:
-        return field.model_copy(update={"rules": tuple(rule for rule in field.rules if not isinstance(rule, Required))})
-    return field
 
 
 def with_type(field: Field, declared: Field) -> Field:

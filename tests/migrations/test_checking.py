@@ -137,6 +137,11 @@ POSTGRES = [
         "ALTER TABLE new RENAME TO customers",
         ["type_changed customers.kind: string -> integer(32)"],
     ),
+    (
+        "CREATE TABLE ONLYONE (id INT); CREATE TABLE public.customers (id bigint NOT NULL, code text, kind text); "
+        "ALTER TABLE ONLY public.customers ADD CONSTRAINT customers_pkey PRIMARY KEY (id)",
+        [],
+    ),
     # keys
     ("ALTER TABLE orders ADD CONSTRAINT u UNIQUE (note)", ["key_changed orders.note: None -> None"]),
     ("ALTER TABLE orders ADD CONSTRAINT u UNIQUE (id)", []),
@@ -246,6 +251,25 @@ OTHERS = [
     ("snowflake", "ALTER TABLE orders MODIFY amount DROP NOT NULL", [RELAXED]),
     ("snowflake", "ALTER TABLE orders CLUSTER BY (id)", []),
     (
+        "snowflake",
+        "ALTER TABLE sales.orders RENAME TO archive.orders",
+        ["dataset_renamed orders.orders: sales.orders -> archive.orders"],
+    ),
+    (
+        "snowflake",
+        "ALTER TABLE sales.customers RENAME TO archive.customers",
+        ["dataset_renamed customers.customers: customers -> archive.customers"],
+    ),
+    ("snowflake", "CREATE OR REPLACE TABLE customers (id BIGINT, code TEXT, kind TEXT)", []),
+    ("spark", "CREATE TABLE customers (id BIGINT, code STRING) PARTITIONED BY (kind STRING)", []),
+    ("spark", "CREATE TABLE customers (id BIGINT, code STRING, kind STRING) USING delta PARTITIONED BY (kind)", []),
+    (
+        "tsql",
+        "CREATE TABLE [dbo].[customers] ([id] BIGINT NOT NULL, [code] NVARCHAR(9), [kind] NVARCHAR(MAX), "
+        "CONSTRAINT [PK] PRIMARY KEY CLUSTERED ([id] ASC))",
+        [],
+    ),
+    (
         "spark",
         "ALTER TABLE orders ADD COLUMNS (x INT COMMENT 'q', y STRING)",
         [ADDED, "field_added orders.y: None -> string"],
@@ -275,6 +299,11 @@ OTHERS = [
     ("tsql", "ALTER TABLE orders DROP COLUMN amount, note", [REMOVED, "field_removed orders.note: string(20) -> None"]),
     ("tsql", "EXEC sp_rename 'sales.orders.amount', 'total', 'COLUMN'", [RENAMED]),
     ("tsql", "EXEC sp_rename 'sales.orders', 'bills'", ["dataset_renamed orders.orders: sales.orders -> sales.bills"]),
+    (
+        "tsql",
+        "ALTER TABLE orders ADD CONSTRAINT u UNIQUE NONCLUSTERED (note ASC)",
+        ["key_changed orders.note: None -> None"],
+    ),
     ("bigquery", "ALTER TABLE `p.sales.orders` ADD COLUMN x INT64", ["field_added orders.x: None -> integer(64)"]),
     ("bigquery", "ALTER TABLE sales.orders ALTER COLUMN amount DROP NOT NULL", [RELAXED]),
     ("bigquery", "ALTER TABLE orders SET OPTIONS (description='x')", []),
@@ -300,6 +329,7 @@ NOT_FOLLOWED = [
     ("postgres", "EXECUTE p"),
     ("postgres", "CALL p()"),
     ("postgres", "SELECT add_columns()"),
+    ("postgres", "SELECT * FROM add_columns('orders')"),
     ("postgres", "ALTER TABLE orders SET SCHEMA x"),
     ("postgres", "ALTER TABLE orders INHERIT u"),
     ("postgres", "ALTER TABLE orders DROP CONSTRAINT unknown"),
@@ -332,6 +362,7 @@ NOT_FOLLOWED = [
     ("spark", "ALTER TABLE orders ADD COLUMN payload.x INT"),
     ("spark", "ALTER TABLE orders RENAME COLUMN payload.a TO c"),
     ("tsql", "IF NOT EXISTS (SELECT 1) ALTER TABLE orders ADD x INT"),
+    ("tsql", "ALTER TABLE orders ADD CONSTRAINT u UNIQUE CLUSTERED"),
     ("tsql", "EXEC p"),
     ("tsql", "EXEC('ALTER TABLE orders DROP COLUMN amount')"),
     ("tsql", "EXEC sp_rename @objname = 'orders', @newname = 'x'"),
