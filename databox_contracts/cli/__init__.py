@@ -50,6 +50,7 @@ COMMANDS: Final = (
     Command("diff", "diff", "tell what changed between two versions of a contract, and whom it breaks"),
     Command("generate", "generate", "write a first contract for data, a table, SQL or a schema; guesses are marked"),
     Command("gate", "gate", "tell whether a branch breaks the consumers of its contracts"),
+    Command("check-migration", "check_migration", "tell whether a SQL migration breaks the consumers of a contract"),
     Command("verify", "verify", "verify data against a contract"),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from databox_contracts.evolution.report import MigrationReport
+    from databox_contracts.evolution.table_formats import TableFormat
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", metavar="FILE", action="append", default=[], help="an earlier version, for transitive policies"
     )
-    parser.add_argument("--format", choices=tuple(_RENDERERS), default="text", help="how the report is printed")
+    add_table_format(parser)
+    parser.add_argument("--format", choices=FORMS, default="text", help="how the report is printed")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,10 +29,29 @@ def run(args: argparse.Namespace) -> int:
     from databox_contracts.formats import load_contract
 
     history = [load_contract(path) for path in args.history]
-    report = diff(load_contract(args.old), load_contract(args.new), args.policy, history=history)
-    for line in _RENDERERS[args.format](report, args.new):
+    chosen = table_format_of(args)
+    report = diff(load_contract(args.old), load_contract(args.new), args.policy, history=history, table_format=chosen)
+    return printed(report, args.format, args.new)
+
+
+def add_table_format(parser: argparse.ArgumentParser) -> None:
+    """Declares the table format that has a say beside the contract."""
+    parser.add_argument("--table-format", choices=("iceberg", "delta"), help="hold the changes against its rules, too")
+
+
+def table_format_of(args: argparse.Namespace) -> TableFormat | None:
+    """The table format that was asked for, or None."""
+    from databox_contracts.evolution.table_formats import TableFormat
+
+    return TableFormat(args.table_format) if args.table_format is not None else None
+
+
+def printed(report: MigrationReport, form: str, file: str) -> int:
+    """Prints the report; 0 nothing breaks, 1 something does or the table format refuses it."""
+    for line in _RENDERERS[form](report, file):
         print(line)
-    return 1 if report.is_breaking else 0
+    refused = report.table_format is not None and bool(report.table_format.refused)
+    return 1 if report.is_breaking or refused else 0
 
 
 def _as_text(report: MigrationReport, file: str) -> Iterator[str]:
@@ -61,3 +82,5 @@ _RENDERERS: Final[dict[str, Callable[[MigrationReport, str], Iterator[str]]]] = 
     "markdown": _as_markdown,
     "github": _as_github,
 }
+
+FORMS: Final = tuple(_RENDERERS)

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli.diff import add_table_format, table_format_of
 from databox_contracts.errors import DataboxError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", metavar="A,B", help="datasets whose breaks are accepted")
     parser.add_argument("--approvals-file", metavar="FILE", type=Path, help="YAML: which consumers agreed to what")
     parser.add_argument("--warn-until", metavar="DATE", help="let breaks through until that day, at most 90 days")
+    add_table_format(parser)
     parser.add_argument("--format", choices=tuple(_RENDERERS), default="text", help="how the report is printed")
 
 
@@ -63,6 +65,7 @@ def _terms(args: argparse.Namespace) -> Terms:
         acknowledgements=read_acknowledgements(args.accept, os.environ.get(VARIABLE), body),
         approvals=_approvals(args.approvals_file),
         warn_until=_day(args.warn_until),
+        table_format=table_format_of(args),
     )
 
 

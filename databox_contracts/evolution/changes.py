@@ -59,6 +59,7 @@ class Difference:
     `field` is the dotted path in the dataset, of the old contract where it has the field; None for the dataset or the
     contract itself. `subject` names what of it changed, such as `minimum` or `description`. `old` and `new` are plain
     values, None where there is none or where they must not be shown. `types` are the two types of a type change.
+    `announced` says that a field that is gone was deprecated before.
     """
 
     kind: ChangeType
@@ -71,6 +72,7 @@ class Difference:
     types: tuple[DataType | None, DataType | None] | None = None
     old_required: bool = False
     new_required: bool = False
+    announced: bool = False
 
     @property
     def place(self) -> str:

@@ -115,6 +115,7 @@ class _Comparison:
                     dotted,
                     old=_type(field),
                     variant=self._need(self.before, field, path),
+                    announced=field.deprecated,
                 )
                 continue
             if field.name in renamed:
@@ -140,6 +141,7 @@ class _Comparison:
             old=field.column if subject else field.name,
             new=partner.column if subject else partner.name,
             subject=subject,
+            announced=field.deprecated,
             old_required=self._need(self.before, field, path) is Variant.REQUIRED,
             new_required=self._need(self.after, partner, path) is Variant.REQUIRED,
         )

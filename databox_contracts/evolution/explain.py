@@ -39,6 +39,10 @@ _MESSAGES: Final[dict[ChangeType, str]] = {
 }
 
 _REQUIRED_FIELD: Final = "A new required field; what producers wrote so far does not have it."
+_ANNOUNCED: Final = (
+    "The field is gone, as announced: it was deprecated. Consumers that still read it fail or get nothing."
+)
+_ANNOUNCED_WAY_OUT: Final = "remove it in a major version"
 _GRACE: Final = "{subject}: {old} -> {new}; violations would be let through for longer."
 
 _REASONS: Final = {
@@ -85,6 +89,8 @@ def message(difference: Difference, variant: Variant | None = None) -> str:
     template = _MESSAGES[difference.kind]
     if difference.kind is ChangeType.FIELD_ADDED and difference.variant is Variant.REQUIRED:
         template = _REQUIRED_FIELD
+    if difference.announced:
+        template = _ANNOUNCED
     if difference.variant is Variant.GRACE_EXTENDED:
         template = _GRACE
     text = template.format(
@@ -100,7 +106,7 @@ def message(difference: Difference, variant: Variant | None = None) -> str:
 
 def way_out(difference: Difference, bumped: str = "") -> str | None:
     """The variant of the change that breaks nobody; `bumped` is the version that the changes need."""
-    template = _WAYS_OUT.get(difference.kind)
+    template = _ANNOUNCED_WAY_OUT if difference.announced else _WAYS_OUT.get(difference.kind)
     if template is None:
         return None
     return template.format(old=shown(difference.old), new=shown(difference.new), bumped=bumped)

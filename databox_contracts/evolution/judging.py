@@ -9,6 +9,7 @@ from databox_contracts.errors import DataboxError
 from databox_contracts.evolution import explain
 from databox_contracts.evolution.changes import ChangeType, Difference, Variant
 from databox_contracts.evolution.comparison import compare
+from databox_contracts.evolution.dual_emit import dual_emits
 from databox_contracts.evolution.policies import (
     POLICIES,
     Policy,
@@ -22,6 +23,7 @@ from databox_contracts.evolution.policies import (
     variant_of_types,
 )
 from databox_contracts.evolution.report import FieldChange, MigrationReport, required_bump
+from databox_contracts.evolution.table_formats import TableFormat, gate_of
 from databox_contracts.evolution.widening import Widening
 from databox_contracts.model import Contract
 from databox_contracts.versions import Bump, Version
@@ -31,20 +33,27 @@ NO_VERSION: Final = "0.0.0"
 
 
 def diff(
-    old: Contract, new: Contract, policy: str | Policy | None = None, *, history: Sequence[Contract] = ()
+    old: Contract,
+    new: Contract,
+    policy: str | Policy | None = None,
+    *,
+    history: Sequence[Contract] = (),
+    table_format: TableFormat | None = None,
 ) -> MigrationReport:
     """What changed from one version of a contract to the next, and whom it breaks.
 
     Without a `policy` (its name, or one of your own) the old contract's applies, or that of its dialect, so that a
     change cannot loosen its own judge. A transitive policy holds the new contract against the earlier ones in
-    `history` as well. Raises `DataboxError` for an unknown policy.
+    `history` as well. `table_format` asks what that format says of the changes, too. Raises `DataboxError` for an
+    unknown policy.
     """
     if not isinstance(old, Contract) or not isinstance(new, Contract):
         raise DataboxError(
             "only contracts can be compared", hint="load them first: diff(load_contract(a), load_contract(b))"
         )
     chosen = policy_of(old) if policy is None else find_policy(policy) if isinstance(policy, str) else policy
-    changes = list(judge(compare(old, new), chosen))
+    differences = compare(old, new)
+    changes = list(judge(differences, chosen))
     if chosen.transitive:
         known = {(change.change_type, change.dataset, change.field_name) for change in changes}
         for earlier in history:
@@ -60,8 +69,9 @@ def diff(
         changes=(*changes, *found),
         policy=chosen.name,
         actual_bump=actual,
-        remarks=tuple(remarks),
+        remarks=(*remarks, *dual_emits(old, new)),
         title=new.title,
+        table_format=gate_of(differences, chosen, table_format) if table_format is not None else None,
     )
 
 

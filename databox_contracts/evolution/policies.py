@@ -114,7 +114,7 @@ def split(renamed: Difference) -> tuple[Difference, Difference]:
     outside = (renamed.field or "").rpartition(".")[0]
     added = f"{outside}.{renamed.new}" if outside else str(renamed.new)
     return (
-        Difference(C.FIELD_REMOVED, renamed.dataset, renamed.field, variant=needs[0]),
+        Difference(C.FIELD_REMOVED, renamed.dataset, renamed.field, variant=needs[0], announced=renamed.announced),
         Difference(C.FIELD_ADDED, renamed.dataset, added, variant=needs[1]),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from databox_contracts.evolution.report import FieldChange, MigrationReport
+from databox_contracts.evolution.table_formats import FormatGate
 
 _RULE: Final = "=" * 60
 
@@ -27,7 +28,14 @@ def as_text(report: MigrationReport) -> Iterator[str]:
         if changes:
             yield f"  {title}:"
             yield from _listed(changes)
+    if report.table_format is not None:
+        yield f"  As a table of {report.table_format.format.brand}: {_of_format(report.table_format)}"
+        yield from (f"    {verdict.told_apart}" for verdict in report.table_format.verdicts)
     yield _RULE
+
+
+def _of_format(gate: FormatGate) -> str:
+    return f"REFUSED ({len(gate.refused)} of {len(gate.verdicts)})" if gate.refused else "POSSIBLE"
 
 
 def _status(report: MigrationReport) -> str:
@@ -62,6 +70,11 @@ def as_markdown(report: MigrationReport) -> Iterator[str]:
         yield f"- {markdown_text(remark)}"
     if report.remarks:
         yield ""
+    if report.table_format is not None:
+        yield f"As a table of {report.table_format.format.brand}: {_of_format(report.table_format)}"
+        yield ""
+        yield from (f"- {markdown_text(verdict.told_apart)}" for verdict in report.table_format.verdicts)
+        yield ""
     if not report.changes:
         return
     yield "| | change | field | what | way out |"
@@ -89,6 +102,8 @@ def as_github(report: MigrationReport, file: str | None) -> Iterator[str]:
         way_out = f" ({change.hint})" if change.hint else ""
         text = f"{change.change_type} {change.field_name}: {change.description}{way_out}"
         yield workflow_command("error" if change.is_breaking else "notice", text, file)
+    for verdict in report.table_format.verdicts if report.table_format is not None else ():
+        yield workflow_command("notice" if verdict.allowed else "error", verdict.told_apart, file)
 
 
 def workflow_command(level: str, message: str, file: str | None = None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from databox_contracts.evolution.changes import ChangeType
+from databox_contracts.evolution.table_formats import FormatGate
 from databox_contracts.versions import Bump
 
 _BREAK_CONSUMERS: Final = (ChangeType.FIELD_REMOVED, ChangeType.FIELD_RENAMED, ChangeType.TYPE_CHANGED)
@@ -63,7 +64,8 @@ class FieldChange:
 class MigrationReport:
     """What changed between two versions of a schema or contract, judged under one policy.
 
-    `remarks` are what else is to be said, such as a version that moved further than it had to.
+    `remarks` are what else is to be said, such as a version that moved further than it had to. `table_format` is what a
+    table format says of the changes, where one was asked; it has no say in `is_breaking`.
     """
 
     schema_name: str
@@ -74,6 +76,7 @@ class MigrationReport:
     actual_bump: Bump | None = None
     remarks: tuple[str, ...] = ()
     title: str | None = None
+    table_format: FormatGate | None = None
 
     @property
     def heading(self) -> str:
@@ -112,6 +115,7 @@ class MigrationReport:
             "actual_bump": str(self.actual_bump) if self.actual_bump is not None else None,
             "changes": [change.to_dict() for change in self.changes],
             "remarks": list(self.remarks),
+            **({"table_format": self.table_format.to_dict()} if self.table_format is not None else {}),
         }
 
     def to_json(self) -> str:

@@ -13,6 +13,7 @@ from databox_contracts.evolution.changes import ChangeType, Difference
 from databox_contracts.evolution.judging import diff, judge
 from databox_contracts.evolution.policies import Policy, find_policy, policy_of
 from databox_contracts.evolution.report import FieldChange, MigrationReport
+from databox_contracts.evolution.table_formats import FormatVerdict, TableFormat
 from databox_contracts.gate.acknowledging import Acknowledgements, Approval, names_of, unused, without_ambiguous
 from databox_contracts.gate.conditions import names_the_field, readers_of, unmet
 from databox_contracts.gate.git import Repository
@@ -119,7 +120,8 @@ class Terms:
     """Under which terms a branch is judged.
 
     `policy` takes the place of each contract's own. `consumers` are those that declared themselves elsewhere, by the
-    id of the contract. Until `warn_until` breaks are shown and let through; it is at most 90 days after `today`.
+    id of the contract. What `table_format` cannot make of a table that is there has to be accepted like a break. Until
+    `warn_until` breaks are shown and let through; it is at most 90 days after `today`.
     """
 
     today: date
@@ -128,6 +130,7 @@ class Terms:
     approvals: tuple[Approval, ...] = ()
     consumers: Mapping[str, Sequence[Consumer]] | None = None
     warn_until: date | None = None
+    table_format: TableFormat | None = None
 
     def __post_init__(self) -> None:
         if self.policy is not None:
@@ -184,6 +187,9 @@ def report(
         if pair.moved_from is not None:
             remarks.append(f"{pair.moved_from} moved to {pair.path}")
         remarks += [f"{pair.path}: {remark}" for remark in judged.remarks]
+        for verdict in judged.table_format.verdicts if judged.table_format is not None else ():
+            stops = not verdict.allowed and not _is_let_through(pair, verdict, terms)
+            (conditions if stops else remarks).append(f"{pair.path}: {verdict.told_apart}")
         if pair.before is not None and pair.after is not None and not _in_grace(pair.before, terms):
             lacking = list(unmet(pair.before, pair.after, judged, terms.today))
             accepted = terms.acknowledgements.source_of(pair.after, None)
@@ -194,7 +200,7 @@ def report(
 def _judged(pair: Pair, terms: Terms) -> MigrationReport:
     before, after = pair.before, pair.after
     if before is not None and after is not None:
-        judged = diff(before, after, terms.policy)
+        judged = diff(before, after, terms.policy, table_format=terms.table_format)
         if before.id != after.id and pair.successor_of is None:
             renamed = Difference(ChangeType.DATASET_RENAMED, None, old=before.id, new=after.id, subject="id")
             judged = replace(judged, changes=(*judge([renamed], _policy(before, terms)), *judged.changes))
@@ -208,6 +214,13 @@ def _judged(pair: Pair, terms: Terms) -> MigrationReport:
     if before is not None and _has_ended(before, terms):
         changes = tuple(replace(change, is_breaking=False, hint=None) for change in changes)
     return MigrationReport(contract.id, contract.version, contract.version, changes, title=contract.title)
+
+
+def _is_let_through(pair: Pair, verdict: FormatVerdict, terms: Terms) -> bool:
+    """Whether a change that the table format refuses was accepted, so that the table is written again."""
+    named = [contract for contract in (pair.before, pair.after) if contract is not None]
+    accepted = any(terms.acknowledgements.source_of(contract, verdict.dataset) is not None for contract in named)
+    return accepted or _in_grace(named[0], terms)
 
 
 def _policy(contract: Contract, terms: Terms) -> Policy:

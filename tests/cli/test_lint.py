@@ -218,6 +218,7 @@ def test_the_commands_are_listed():
         "diff",
         "generate",
         "gate",
+        "check-migration",
         "verify",
     ]
 

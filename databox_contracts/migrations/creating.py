@@ -6,19 +6,15 @@ rows and is read over. What would change the schema in a way that is not underst
 
 from __future__ import annotations
 
-import logging
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field as attribute
 from typing import Any, Final
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from databox_contracts.datatypes import DataType, Family, parse_type
-from databox_contracts.errors import ContractError, DataboxError, Position, UnknownTypeError
+from databox_contracts.errors import ContractError, Position, UnknownTypeError
+from databox_contracts.migrations.statements import Statement, chosen_dialect, statements
 from databox_contracts.model import Dataset, Field
 from databox_contracts.rules import Enum, Expression, ForeignKey, PrimaryKey, Required, Rule, Unique
 
@@ -37,12 +33,9 @@ def datasets_of(sql: str, dialect: str | None = None, *, source: str = SOURCE) -
     with the line for what is not valid SQL, changes a schema in a way that is not understood, or leaves no table, and
     `DataboxError` for an unknown dialect.
     """
-    chosen = (dialect or "spark").lower()
-    if chosen not in Dialect.classes:
-        known = ", ".join(sorted(name for name in Dialect.classes if name))
-        raise DataboxError(f"unknown SQL dialect {dialect!r}", hint=f"use one of: {known}")
-    reader = _Reader(chosen, source)
-    for statement in _statements(sql, reader):
+    chosen = chosen_dialect(dialect)
+    reader = Reader(chosen, source)
+    for statement in statements(sql, chosen, source):
         reader.apply(statement)
     if not reader.tables:
         raise ContractError(
@@ -51,17 +44,9 @@ def datasets_of(sql: str, dialect: str | None = None, *, source: str = SOURCE) -
     return reader.datasets()
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """One statement: its tree, and where it begins."""
-
-    tree: exp.Expr
-    position: Position
-
-
 @dataclass
-class _Table:
-    """A table under construction."""
+class Table:
+    """A table under construction; its fields are found by their names in small letters."""
 
     name: str
     qualified: str
@@ -71,68 +56,19 @@ class _Table:
     description: str = ""
 
 
-# --- statements -------------------------------------------------------------------------------------------------------
-
-
-def _statements(sql: str, reader: _Reader) -> Iterator[_Statement]:
-    try:
-        tokens = Dialect.get_or_raise(reader.dialect).tokenize(sql)
-    except TokenError as error:
-        place = re.search(r"(\d+):\d+", str(error.__cause__))
-        position = Position(int(place[1]), 1) if place is not None else None
-        raise reader.error("this is no SQL: a quote or a comment does not end", position, "check its quotes") from None
-    start: list[Any] = []
-    for token in [*tokens, None]:
-        if token is not None and token.token_type.name != "SEMICOLON":
-            start.append(token)
-        elif start:
-            yield _parsed(sql, start, reader)
-            start = []
-
-
-def _parsed(sql: str, tokens: list[Any], reader: _Reader) -> _Statement:
-    position = Position(tokens[0].line, max(tokens[0].col - (tokens[0].end - tokens[0].start), 1))
-    text = sql[tokens[0].start : tokens[-1].end + 1]
-    log = logging.getLogger("sqlglot")
-    level = log.level
-    # It would warn on the terminal of what it reads as an opaque command, which is an error here anyway.
-    log.setLevel(logging.CRITICAL)
-    try:
-        tree = sqlglot.parse_one(text, read=reader.dialect)
-    except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        line = position.line + int(found.get("line") or 1) - 1
-        message = str(found.get("description") or _first_line(error)).rstrip(".").lower()
-        near = f" near {found['highlight'][:40]!r}" if found.get("highlight") else ""
-        raise reader.error(
-            f"this is no SQL of the dialect {reader.dialect}: {message}{near}",
-            Position(line, int(found.get("col") or 1)),
-            "correct it, or name its dialect",
-        ) from None
-    except (SqlglotError, RecursionError, ValueError) as error:
-        raise reader.error(f"this statement cannot be read: {_first_line(error)}", position, "simplify it") from None
-    finally:
-        log.setLevel(level)
-    return _Statement(tree, position)
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:120] if text else type(error).__name__
-
-
-class _Reader:
+class Reader:
     """The tables so far; each statement changes them."""
 
     def __init__(self, dialect: str, source: str) -> None:
         self.dialect = dialect
         self.source = source
-        self.tables: dict[str, _Table] = {}
+        self.tables: dict[str, Table] = {}
+        self.enums: dict[str, tuple[str, ...]] = {}
 
     def error(self, message: str, position: Position | None, hint: str | None = None, **facts: Any) -> ContractError:
         return ContractError(message, hint=hint, source=self.source, position=position, **facts)
 
-    def apply(self, statement: _Statement) -> None:
+    def apply(self, statement: Statement) -> None:
         """Change the tables as the statement does. Raises `ContractError` for one that is not understood."""
         tree, position = statement.tree, statement.position
         kind = str(tree.args.get("kind") or "").upper() if isinstance(tree, exp.Create | exp.Drop | exp.Comment) else ""
@@ -141,11 +77,20 @@ class _Reader:
             self._create(tree, position)
         elif isinstance(tree, exp.Drop) and kind == "TABLE":
             self._drop(tree, position)
+        elif isinstance(tree, exp.Create) and kind == "TYPE" and isinstance(tree.expression, exp.DataType):
+            self.type_made(tree, position)
         elif isinstance(tree, exp.Comment):
             self._comment(tree, kind, position)
         elif not other and not isinstance(tree, _HARMLESS):
             shown = " ".join(tree.sql(dialect=self.dialect).split()[:2])
             raise self.error(f"the statement {shown[:40]!r} is not understood", position, _ONLY_TABLES)
+
+    def type_made(self, tree: exp.Create, position: Position) -> None:
+        """Remember the values of an enum. Raises `ContractError` for any other type."""
+        made = tree.expression
+        if not isinstance(made, exp.DataType) or not made.is_type("enum"):
+            raise self.error(f"the type {tree.this.name!r} is not understood", position, "it understands AS ENUM (...)")
+        self.enums[tree.this.name.casefold()] = tuple(one.name for one in made.expressions)
 
     def datasets(self) -> tuple[Dataset, ...]:
         """The tables as datasets; of two that only their schemas tell apart, both go by their whole names."""
@@ -177,7 +122,7 @@ class _Reader:
         to = self._dataset_name(other) if other is not None else rule.to
         return ForeignKey(fields=rule.fields, to=to, to_fields=to_fields, position=rule.position)
 
-    def _dataset_name(self, table: _Table) -> str:
+    def _dataset_name(self, table: Table) -> str:
         """The table's own name, or its whole one where another schema has one of the same."""
         same = [one for one in self.tables.values() if one.name == table.name]
         return table.name if len(same) == 1 else table.qualified
@@ -196,10 +141,10 @@ class _Reader:
             return
         if qualified in self.tables and not tree.args.get("replace"):
             raise self.error(f"the table {qualified!r} is created twice", position, "remove one of the statements")
-        table = _Table(name, qualified, position)
+        table = Table(name, qualified, position)
         for entry in schema.expressions:
             if isinstance(entry, exp.ColumnDef):
-                self._column(entry, table)
+                self.column(entry, table)
         for entry in schema.expressions:
             if not isinstance(entry, exp.ColumnDef):
                 self._constraint(entry, table)
@@ -222,13 +167,13 @@ class _Reader:
             table = self._known(".".join(part.name for part in column.parts[:-1]), position)
             self._update(table, column.name, position, description=text)
 
-    def _known(self, qualified: str, position: Position) -> _Table:
+    def _known(self, qualified: str, position: Position) -> Table:
         table = self.tables.get(qualified)
         if table is None:
             raise self.error(f"there is no table {qualified!r} to comment on", position, "create it first")
         return table
 
-    def _properties(self, tree: exp.Create, table: _Table) -> None:
+    def _properties(self, tree: exp.Create, table: Table) -> None:
         properties = tree.args.get("properties")
         for one in properties.expressions if properties is not None else ():
             if isinstance(one, exp.SchemaCommentProperty):
@@ -236,18 +181,19 @@ class _Reader:
             elif isinstance(one, exp.PartitionedByProperty):
                 self._partitions(one.this, table)
 
-    def _partitions(self, by: exp.Expr, table: _Table) -> None:
+    def _partitions(self, by: exp.Expr, table: Table) -> None:
         for at, entry in enumerate(by.expressions, start=1):
             if isinstance(entry, exp.ColumnDef) and entry.args.get("kind") is not None:
                 # Hive lists the columns of the partition apart.
-                self._column(entry, table)
+                self.column(entry, table)
             name = entry.name
             if isinstance(entry, exp.ColumnDef | exp.Identifier | exp.Column) and name.casefold() in table.fields:
                 self._update(table, name, table.position, partition_position=at)
 
     # --- columns ------------------------------------------------------------------------------------------------------
 
-    def _column(self, entry: exp.ColumnDef, table: _Table) -> None:
+    def column(self, entry: exp.ColumnDef, table: Table) -> None:
+        """Add the column, and what it says of its values, to the table."""
         position = _position(entry.this, table.position)
         name = entry.name
         if name.casefold() in table.fields:
@@ -255,20 +201,23 @@ class _Reader:
                 f"the column {name!r} of {table.qualified!r} stands twice", position, "rename one", field=name
             )
         kind = entry.args.get("kind")
-        type_, rules = self._type(kind, name, position)
+        type_, rules = self.type_of(kind, name, position)
         field = Field(name=name, type=type_, rules=tuple(rules), position=position).completed()
         field = _with_nested(field, kind)
         table.fields[name.casefold()] = field
         for constraint in entry.args.get("constraints") or ():
             self._column_constraint(constraint.kind, table, name, position)
 
-    def _type(self, kind: Any, name: str, position: Position) -> tuple[DataType, list[Rule]]:
+    def type_of(self, kind: Any, name: str, position: Position) -> tuple[DataType, list[Rule]]:
+        """The type of a column, and the list of values that it stands for."""
         if not isinstance(kind, exp.DataType):
             raise self.error(f"the column {name!r} has no type", position, "give it one", field=name)
         values = [one.name for one in kind.expressions if isinstance(one, exp.Literal) and one.is_string]
         if kind.this.value.startswith("ENUM") and values:
             return DataType(Family.STRING), [Enum(values=tuple(values), position=position)]
         spelling = kind.sql(dialect=self.dialect)
+        if spelling.strip('"').casefold() in self.enums:
+            return DataType(Family.STRING), [Enum(values=self.enums[spelling.strip('"').casefold()], position=position)]
         try:
             return parse_type(spelling, self.dialect), []
         except UnknownTypeError as error:
@@ -276,7 +225,7 @@ class _Reader:
                 f"the column {name!r} has the unknown type {spelling[:60]!r}", position, error.hint, field=name
             ) from None
 
-    def _column_constraint(self, kind: Any, table: _Table, name: str, position: Position) -> None:
+    def _column_constraint(self, kind: Any, table: Table, name: str, position: Position) -> None:
         match kind:
             case exp.NotNullColumnConstraint() if not kind.args.get("allow_null"):
                 self._add(table, name, Required(position=position))
@@ -293,11 +242,11 @@ class _Reader:
             case exp.CheckColumnConstraint():
                 table.rules.append(self._check(kind, position))
             case exp.Reference():
-                table.rules.append(_reference(kind, (name,), position))
+                table.rules.append(reference(kind, (name,), position))
 
     # --- constraints --------------------------------------------------------------------------------------------------
 
-    def _constraint(self, entry: exp.Expr, table: _Table) -> None:
+    def _constraint(self, entry: exp.Expr, table: Table) -> None:
         named = isinstance(entry, exp.Constraint)
         position = _position(entry.this, table.position) if named else _first_position(entry, table.position)
         for one in entry.expressions if named else (entry,):
@@ -311,10 +260,10 @@ class _Reader:
                     "write columns, PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK",
                 )
 
-    def _primary_key(self, entry: exp.Expr, table: _Table, position: Position) -> None:
+    def _primary_key(self, entry: exp.Expr, table: Table, position: Position) -> None:
         self._key(table, self._columns(entry.expressions, table, position), position)
 
-    def _unique(self, entry: exp.Expr, table: _Table, position: Position) -> None:
+    def _unique(self, entry: exp.Expr, table: Table, position: Position) -> None:
         listed = entry.this.expressions if isinstance(entry.this, exp.Schema) else entry.expressions
         names = self._columns(listed, table, position)
         if len(names) == 1:
@@ -322,22 +271,22 @@ class _Reader:
         else:
             table.rules.append(Unique(fields=names, position=position))
 
-    def _foreign_key(self, entry: exp.Expr, table: _Table, position: Position) -> None:
+    def _foreign_key(self, entry: exp.Expr, table: Table, position: Position) -> None:
         names = self._columns(entry.expressions, table, position)
-        table.rules.append(_reference(entry.args["reference"], names, position))
+        table.rules.append(reference(entry.args["reference"], names, position))
 
-    def _checked(self, entry: exp.Expr, table: _Table, position: Position) -> None:
+    def _checked(self, entry: exp.Expr, table: Table, position: Position) -> None:
         table.rules.append(self._check(entry, position))
 
     def _check(self, entry: exp.Expr, position: Position) -> Rule:
         return Expression(sql=entry.this.sql(dialect="spark"), position=position)
 
-    def _key(self, table: _Table, names: tuple[str, ...], position: Position) -> None:
+    def _key(self, table: Table, names: tuple[str, ...], position: Position) -> None:
         if any(isinstance(rule, PrimaryKey) for rule in table.rules):
             raise self.error(f"the table {table.qualified!r} has two primary keys", position, "remove one")
         table.rules.insert(0, PrimaryKey(fields=names, position=position))
 
-    def _columns(self, listed: list[exp.Expr], table: _Table, position: Position) -> tuple[str, ...]:
+    def _columns(self, listed: list[exp.Expr], table: Table, position: Position) -> tuple[str, ...]:
         names = []
         for one in listed:
             name = one.this.name if isinstance(one, exp.Ordered) else one.name
@@ -350,12 +299,12 @@ class _Reader:
             names.append(table.fields[name.casefold()].name)
         return tuple(names)
 
-    def _add(self, table: _Table, name: str, rule: Rule) -> None:
+    def _add(self, table: Table, name: str, rule: Rule) -> None:
         field = table.fields[name.casefold()]
         if not any(type(one) is type(rule) for one in field.rules):
             table.fields[name.casefold()] = field.model_copy(update={"rules": (*field.rules, rule)})
 
-    def _update(self, table: _Table, name: str, position: Position, **facts: Any) -> None:
+    def _update(self, table: Table, name: str, position: Position, **facts: Any) -> None:
         field = table.fields.get(name.casefold())
         if field is None:
             raise self.error(f"the table {table.qualified!r} has no column {name!r}", position, "correct the name")
@@ -363,10 +312,10 @@ class _Reader:
 
 
 _CONSTRAINTS: Final[tuple[tuple[type[exp.Expr], Callable[..., None]], ...]] = (
-    (exp.PrimaryKey, _Reader._primary_key),
-    (exp.UniqueColumnConstraint, _Reader._unique),
-    (exp.ForeignKey, _Reader._foreign_key),
-    (exp.CheckColumnConstraint, _Reader._checked),
+    (exp.PrimaryKey, Reader._primary_key),
+    (exp.UniqueColumnConstraint, Reader._unique),
+    (exp.ForeignKey, Reader._foreign_key),
+    (exp.CheckColumnConstraint, Reader._checked),
 )
 
 
@@ -397,7 +346,8 @@ def _with_constraints(field: Field, column: Any) -> Field:
     return _with_nested(field, column.args.get("kind"))
 
 
-def _reference(entry: exp.Expr, names: tuple[str, ...], position: Position) -> ForeignKey:
+def reference(entry: exp.Expr, names: tuple[str, ...], position: Position) -> ForeignKey:
+    """The foreign key of a REFERENCES clause, from the columns of those names."""
     target = entry.this
     table = target.this if isinstance(target, exp.Schema) else target
     to_fields = tuple(one.name for one in target.expressions) if isinstance(target, exp.Schema) else ()
