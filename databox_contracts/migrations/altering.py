@@ -296,7 +296,7 @@ class Alterations:
     def drop_index(self, statement: Statement, tree: exp.Drop) -> None:
         """An index is gone; a key only where the migration itself made the index."""
         for one in tree.args.get("tables") or [tree.this]:
-            self._drop_named_index(one.name, statement, self.tables)
+            self._drop_named_index(one.name if one is not None else "", statement, self.tables)
 
     def _drop_named_index(self, name: str, statement: Statement, tables: Sequence[TableState]) -> None:
         owner = next((state for state in tables if name.casefold() in state.named), None)
@@ -364,7 +364,9 @@ class Alterations:
 
     def _drop_part(self, state: TableState, action: exp.Drop, statement: Statement) -> None:
         kind = str(action.args.get("kind") or "").upper()
-        dropped = action.args.get("tables") or [action.this]
+        dropped = [one for one in action.args.get("tables") or [action.this] if one is not None]
+        if not dropped:
+            raise self.cannot_follow(statement, "it does not say what it drops")
         for one in dropped:
             if kind in ("COLUMN", "COLUMNS"):
                 for column in one.expressions if isinstance(one, exp.Schema) else [one]:

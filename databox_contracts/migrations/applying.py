@@ -141,7 +141,9 @@ class Migration(Alterations):
     def _drop(self, statement: Statement, tree: exp.Drop) -> None:
         kind = str(tree.args.get("kind") or "").upper()
         if kind in ("TABLE", "VIEW"):
-            for table in self._dropped(tree):
+            for table in tree.args.get("tables") or [tree.this]:
+                if table is None or not table.name:
+                    raise self.cannot_follow(statement, "it does not say what it drops")
                 state = self.state_of(table, statement)
                 if state is not None:
                     self.tables.remove(state)
@@ -154,10 +156,6 @@ class Migration(Alterations):
             raise self.cannot_follow(statement, "it drops every column of the type", "drop the columns themselves")
         elif kind not in (*_OTHER_OBJECTS, "TYPE"):
             raise self.cannot_follow(statement, "it may drop contracted tables", "drop the tables themselves")
-
-    @staticmethod
-    def _dropped(tree: exp.Drop) -> Sequence[exp.Expr]:
-        return tree.args.get("tables") or [tree.this]
 
     def _alter(self, statement: Statement, tree: exp.Alter) -> None:
         kind = str(tree.args.get("kind") or "").upper()

@@ -18,7 +18,7 @@ from databox_contracts.migrations.statements import chosen_dialect
 from databox_contracts.model import Contract, Dataset
 from databox_contracts.versions import Bump
 
-MOST_CHARACTERS: Final = 2_000_000
+MOST_CHARACTERS: Final = 1_000_000
 """The longest text that is read; what is longer holds data, not a migration."""
 
 

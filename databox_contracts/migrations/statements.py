@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import sqlglot
@@ -91,7 +92,7 @@ def _ends_statement(token: Any, dialect: str) -> bool:
 
 def _parsed(sql: str, tokens: list[Any], dialect: str, source: str) -> Statement:
     position = Position(tokens[0].line, max(tokens[0].col - (tokens[0].end - tokens[0].start), 1))
-    text = sql[tokens[0].start : tokens[-1].end + 1]
+    text = _without_comments(sql, tokens)
     log = logging.getLogger("sqlglot")
     level = log.level
     # It would warn on the terminal of what it reads as an opaque command, which is an error here anyway.
@@ -119,6 +120,20 @@ def _parsed(sql: str, tokens: list[Any], dialect: str, source: str) -> Statement
     finally:
         log.setLevel(level)
     return Statement(tree, text, position)
+
+
+# sqlglot trips over some that stand in a definition.
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/|#[^\n]*", re.DOTALL)
+
+
+def _without_comments(sql: str, tokens: list[Any]) -> str:
+    """The text of the tokens with blanks for what stands in comments between them, so that places stay the same."""
+    parts = [sql[tokens[0].start : tokens[0].end + 1]]
+    for before, token in pairwise(tokens):
+        gap = sql[before.end + 1 : token.start]
+        parts.append(_COMMENT.sub(lambda found: re.sub(r"\S", " ", found[0]), gap))
+        parts.append(sql[token.start : token.end + 1])
+    return "".join(parts)
 
 
 def _first_line(error: BaseException) -> str:
