@@ -200,7 +200,7 @@ def report(
 def _judged(pair: Pair, terms: Terms) -> MigrationReport:
     before, after = pair.before, pair.after
     if before is not None and after is not None:
-        judged = diff(before, after, terms.policy, table_format=terms.table_format)
+        judged = diff(before, after, terms.policy, history=pair.history, table_format=terms.table_format)
         if before.id != after.id and pair.successor_of is None:
             renamed = Difference(ChangeType.DATASET_RENAMED, None, old=before.id, new=after.id, subject="id")
             judged = replace(judged, changes=(*judge([renamed], _policy(before, terms)), *judged.changes))
@@ -283,8 +283,8 @@ def _in_grace(contract: Contract, terms: Terms) -> bool:
 
 
 def _unchanged_versions(before: Revision, after: Revision, new: Parsed) -> Mapping[str, Contract]:
-    """The contracts that did not change and that a new file may be the next version of."""
-    wanted = {found[0] for path in new.contracts if path not in before.texts and (found := lineage(path)) is not None}
+    """The contracts that did not change and of whose lineage a changed or new file is."""
+    wanted = {found[0] for path in new.contracts if (found := lineage(path)) is not None}
     paths = [
         path
         for path, text in before.texts.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -19,7 +19,8 @@ class Pair:
     """A contract before and after; None before where it is new, None after where it is gone.
 
     `path` is the file after, or before where there is none after. `successor_of` is the file of the version of the
-    same lineage that a new one is judged against, which stays where it is.
+    same lineage that a new one is judged against, which stays where it is. `history` are the versions before that one,
+    the oldest first.
     """
 
     path: str
@@ -27,6 +28,7 @@ class Pair:
     after: Contract | None
     moved_from: str | None = None
     successor_of: str | None = None
+    history: tuple[Contract, ...] = ()
 
 
 def pairs(base: Parsed, head: Parsed, unchanged: Mapping[str, Contract]) -> Iterator[Pair]:
@@ -43,12 +45,14 @@ def pairs(base: Parsed, head: Parsed, unchanged: Mapping[str, Contract]) -> Iter
     for path in sorted({*base.contracts, *head.contracts}):
         before, after = base.contracts.get(path), head.contracts.get(path)
         if before is not None and after is not None:
-            yield Pair(path, before, after)
+            yield Pair(path, before, after, history=_history(path, earlier))
         elif after is not None and path in came_from:
             yield Pair(path, gone[came_from[path]], after, moved_from=came_from[path])
         elif after is not None:
-            parent = _version_before(path, earlier)
-            yield Pair(path, earlier[parent] if parent is not None else None, after, successor_of=parent)
+            older = _older(path, earlier)
+            parent = older[-1] if older else None
+            history = tuple(earlier[other] for other in older[:-1])
+            yield Pair(path, earlier[parent] if parent else None, after, successor_of=parent, history=history)
         elif path not in moved:
             yield Pair(path, before, None)
 
@@ -85,11 +89,14 @@ def lineage(path: str) -> tuple[str, int] | None:
     return str(place.parent / f"{match['name']}{match['rest']}"), int(match["major"])
 
 
-def _version_before(path: str, paths: Mapping[str, Contract] | Sequence[str]) -> str | None:
-    """The file of the greatest smaller version of the lineage, or None."""
+def _history(path: str, contracts: Mapping[str, Contract]) -> tuple[Contract, ...]:
+    return tuple(contracts[other] for other in _older(path, contracts))
+
+
+def _older(path: str, paths: Iterable[str]) -> list[str]:
+    """The files of the smaller versions of the lineage, the oldest first."""
     own = lineage(path)
     if own is None:
-        return None
+        return []
     of_one_name = [(found[1], other) for other in paths if (found := lineage(other)) is not None and found[0] == own[0]]
-    smaller = [entry for entry in of_one_name if entry[0] < own[1]]
-    return max(smaller)[1] if smaller else None
+    return [other for version, other in sorted(of_one_name) if version < own[1]]

@@ -401,6 +401,22 @@ def test_a_new_version_in_a_file_of_its_own_is_judged_against_the_last_one(repos
     assert breaks(judged()) == ["orders: field_removed total"]
 
 
+def test_a_transitive_policy_looks_at_the_whole_lineage(repository):
+    def version(number: int, kind: str, policy: str) -> str:
+        text = ORDERS.replace("shop.orders", f"shop.sales.v{number}").replace(
+            "version: 1.0.0", f"version: {number}.0.0"
+        )
+        evolution = f"customProperties:\n  - {{property: evolution, value: {{policy: {policy}}}}}\n"
+        return text.replace("logicalType: number", f"logicalType: {kind}") + evolution
+
+    for policy, clean in (("backward", True), ("backward_transitive", False)):
+        repository.git("checkout", "-q", "main")
+        repository.commit(**{"sales.v1": version(1, "string", policy), "sales.v2": version(2, "integer", policy)})
+        repository.git("checkout", "-q", "-B", "second")
+        repository.commit(**{"sales.v3": version(3, "integer", policy)})
+        assert judged().clean is clean, policy
+
+
 @pytest.mark.parametrize(
     ("sunset", "consumers", "clean"),
     [
