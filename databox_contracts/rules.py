@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from databox_contracts.datatypes import DataType
 from databox_contracts.errors import Position
+from databox_contracts.text_formats import FORMATS
 
 Number: TypeAlias = int | float | Decimal
 Scalar: TypeAlias = str | bool | int | float | Decimal | None
@@ -130,7 +131,7 @@ class Threshold:
                 return f"{_WORDS[operator]} {self.value}{unit}"
 
 
-KNOWN_FORMATS: Final = ("uuid",)
+KNOWN_FORMATS: Final = tuple(FORMATS)
 """The formats that are evaluated."""
 
 NO_ROWS: Final = Threshold(Operator.MUST_BE, 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +23,7 @@ from pyspark.sql.types import (
 
 from databox_contracts import rules
 from databox_contracts.plan import Hop
+from databox_contracts.row_rules import keeps
 from databox_contracts.rules import NO_ROWS, Rule, Scope
 from databox_contracts.spark.predicates import NotEvaluableError, violating, violating_values, violation
 
@@ -93,6 +96,29 @@ def test_a_rule_tells_keeping_from_breaking(
     found = df.select("v", "expected", violating(df["v"], (), violation(rule, schema[0].dataType)).alias("found"))
     wrong = [row["v"] for row in found.collect() if row["found"] is not row["expected"]]
     assert wrong == []
+
+
+CASES_OF_TEXT = Path(__file__).parents[1] / "cases" / "text_formats"
+VECTORS = json.loads((CASES_OF_TEXT / "vectors.json").read_text(encoding="utf-8"))
+LONG = {"byte": "Q" * 40_000, "uri": f"http://a/{'%20b' * 20_000}", "email": f"{'.a' * 20_000}@b"[1:]}
+
+
+def test_formats_agree_with_the_vectors_and_with_python(spark: SparkSession) -> None:
+    rows = []
+    for name, known in VECTORS.items():
+        ends = [known["valid"][0] + end for end in ("", "\n", "\r\n", " ", "\u2028", "\x00")]
+        rows += [(name, text) for text in ("", "\n", *known["valid"], *known["invalid"], *ends)]
+    rows += list(LONG.items())
+    df = spark.createDataFrame([*rows, ("uuid", None)], "format string, v string")  # type: ignore[type-var]
+    tests = [
+        F.when(F.col("format") == name, violating(df["v"], (), violation(rules.Format(format=name), StringType())))
+        for name in VECTORS
+    ]
+    found = df.select("format", "v", F.coalesce(*tests).alias("violates")).collect()
+    assert found[-1]["violates"] is False
+    python = [(name, text, not keeps(rules.Format(format=name), text)) for name, text in rows]
+    assert [tuple(row) for row in found[:-1]] == python
+    assert [row["violates"] for row in found if row["v"] in LONG.values()] == [False, False, False]
 
 
 IMPOSSIBLE: list[tuple[Rule, str, str]] = [
