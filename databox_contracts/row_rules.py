@@ -12,11 +12,12 @@ from uuid import UUID
 from databox_contracts import rules
 from databox_contracts.patterns import to_python
 from databox_contracts.rules import Rule
+from databox_contracts.text_formats import FORMATS, has_format
 
 
 def is_judged(rule: Rule) -> bool:
     """Whether one value answers the rule, in Python."""
-    return type(rule) in _TESTS and (not isinstance(rule, rules.Format) or rule.format in _FORMATS)
+    return type(rule) in _TESTS and (not isinstance(rule, rules.Format) or rule.format in FORMATS)
 
 
 def keeps(rule: Rule, value: Any) -> bool:
@@ -33,15 +34,7 @@ def _enum(rule: Any, value: Any) -> bool:
 
 
 def _format(rule: Any, value: Any) -> bool:
-    return _FORMATS[rule.format](str(value))
-
-
-def _is_uuid(text: str) -> bool:
-    groups = [len(part) for part in text.split("-")]
-    return groups == [8, 4, 4, 4, 12] and all(char in "0123456789abcdefABCDEF-" for char in text)
-
-
-_FORMATS: Final[dict[str, Callable[[str], bool]]] = {"uuid": _is_uuid}
+    return has_format(rule.format, str(value))
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from databox_contracts.datatypes import DataType
 from databox_contracts.errors import Position
+from databox_contracts.text_formats import FORMATS
 
 Number: TypeAlias = int | float | Decimal
 Scalar: TypeAlias = str | bool | int | float | Decimal | None
@@ -130,7 +131,7 @@ class Threshold:
                 return f"{_WORDS[operator]} {self.value}{unit}"
 
 
-KNOWN_FORMATS: Final = ("uuid",)
+KNOWN_FORMATS: Final = tuple(FORMATS)
 """The formats that are evaluated."""
 
 NO_ROWS: Final = Threshold(Operator.MUST_BE, 0)
@@ -490,7 +491,7 @@ class Expression(Rule):
     kind = "expression"
     scope = Scope.ROW
     usual_dimension = Dimension.ACCURACY
-    evaluated = False
+    breach = "break the condition"
 
     sql: str
 
@@ -502,7 +503,7 @@ class RequiredWhen(Rule):
     kind = "required_when"
     scope = Scope.ROW
     usual_dimension = Dimension.COMPLETENESS
-    evaluated = False
+    breach = "are null where the condition requires a value"
 
     condition: str
 
@@ -529,7 +530,6 @@ class Statistic(Rule):
     kind = "statistic"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.ACCURACY
-    evaluated = False
 
     statistic: str
     threshold: Threshold
@@ -543,7 +543,6 @@ class Freshness(Rule):
     kind = "freshness"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
-    evaluated = False
 
     seconds: float
     element: str | None = None
@@ -559,12 +558,16 @@ class Latency(Rule):
     kind = "latency"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
-    evaluated = False
 
     percentile: float
     seconds: float
     element: str | None = None
     arrival_field: str | None = None
+
+    @property
+    def unenforced(self) -> str | None:
+        """The sentence for a promise that no row can show, since it names no time of arrival."""
+        return None if self.arrival_field is not None else "not enforced: it names no field of a row's arrival"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -574,7 +577,7 @@ class Retention(Rule):
     kind = "retention"
     scope = Scope.AGGREGATE
     usual_dimension = Dimension.TIMELINESS
-    evaluated = False
+    breach = "are older than they may be kept"
 
     seconds: float
     element: str | None = None
@@ -604,7 +607,6 @@ class Query(Rule):
     kind = "query"
     scope = Scope.QUERY
     usual_dimension = Dimension.ACCURACY
-    evaluated = False
 
     sql: str
     threshold: Threshold

@@ -18,6 +18,7 @@ CORE = (
     "errors",
     "datatypes",
     "patterns",
+    "text_formats",
     "rules",
     "model",
     "inferred",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--master", metavar="URL", default="local[*]", help="Spark master, or sc:// for Spark Connect")
     parser.add_argument("--samples", metavar="N", type=_count, default=5, help="values shown for each failed rule")
+    parser.add_argument(
+        "--as-of",
+        metavar="TIME",
+        type=_moment,
+        help="what promises about time take for now, in ISO 8601; UTC without a zone",
+    )
+    parser.add_argument("--timestamp-field", metavar="NAME", help="the time of a row, where a promise names no field")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -107,7 +115,15 @@ def _verify(
     with command_session(args.master) as spark:
         try:
             df = read_table(spark, path, format=chosen, options=options)
-            return verify(df, contract, dataset.name, samples=args.samples, untyped=chosen in UNTYPED)
+            return verify(
+                df,
+                contract,
+                dataset.name,
+                samples=args.samples,
+                untyped=chosen in UNTYPED,
+                as_of=args.as_of,
+                timestamp_field=args.timestamp_field,
+            )
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error
 
@@ -117,6 +133,14 @@ def _option(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise DataboxError(f"--option {text!r} is not KEY=VALUE.", hint="For example --option nullValue=NA.")
     return key, value
+
+
+def _moment(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2024-05-01T06:00:00Z") from error
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _count(text: str) -> int:

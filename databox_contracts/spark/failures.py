@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from databox_contracts.errors import UnreadableTableError
 
@@ -31,6 +34,26 @@ def conditions(error: BaseException) -> list[str]:
     """The names Spark gives to an error and its causes, such as `PATH_NOT_FOUND`, in the order they appear."""
     own = error.getCondition() if isinstance(error, PySparkException) else None
     return [*([own.split(".")[0]] if own else []), *_CONDITION.findall(str(error))]
+
+
+def in_words(error: BaseException) -> str:
+    """What is wrong with a query, without a value: the message of an analysis, else the name Spark gives to it."""
+    if isinstance(error, AnalysisException):
+        return str(error).strip().splitlines()[0][:300]
+    found = conditions(error)
+    return f"Spark says {found[0] if found else type(error).__name__}"
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """While it lasts PySpark does not log failed queries, which it does with the values that their messages quote."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def unreadable(path: str, error: BaseException) -> UnreadableTableError:

@@ -19,7 +19,7 @@ from databox_contracts.rules import Severity
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
-from databox_contracts.spark.verification import Verification, positional
+from databox_contracts.spark.verification import Clock, Verification, positional
 from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
@@ -70,9 +70,9 @@ class Held:
     rows: int
 
 
-def write_flagged(df: DataFrame, plan: Plan, staged: Staged) -> Candidate:
+def write_flagged(df: DataFrame, plan: Plan, staged: Staged, clock: Clock) -> Candidate:
     """Write the DataFrame once, rows that break an error rule of their own apart from the others."""
-    verification = Verification(df, plan)
+    verification = Verification(df, plan, clock=clock)
     flag = f"held_{secrets.token_hex(4)}"
     broken = F.lit(False)
     for counted in verification.held_by():
@@ -87,18 +87,18 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged) -> Candidate:
     return Candidate(df.sparkSession, df.schema, root, flag, staged.data)
 
 
-def hold_back(candidate: Candidate, plan: Plan, staged: Staged, *, run_id: str, at: datetime) -> Held:
+def hold_back(candidate: Candidate, plan: Plan, staged: Staged, *, run_id: str, at: datetime, clock: Clock) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
     All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
     """
-    stamp = _Stamp(plan, run_id, at)
+    stamp = _Stamp(plan, run_id, at, clock)
     repeated = _repeated_keys(candidate, plan, staged)
     flagged = candidate.flagged_rows()
     if flagged is not None:
-        stamp.write(_with_reasons(flagged, plan, repeated), flagged.columns, staged.held)
+        stamp.write(_with_reasons(flagged, stamp, repeated), flagged.columns, staged.held)
     if repeated:
-        _hold_kept_rows(candidate, plan, staged, stamp, repeated)
+        _hold_kept_rows(candidate, staged, stamp, repeated)
     return Held(_rows_in(staged.held))
 
 
@@ -107,6 +107,7 @@ class _Stamp:
     plan: Plan
     run_id: str
     at: datetime
+    clock: Clock
 
     def write(self, rows: DataFrame, names: Sequence[str], path: Path) -> None:
         """Add rows of a view, whose last column is `reasons`, to the batch, under the table's own names."""
@@ -150,18 +151,16 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Re
     return found
 
 
-def _hold_kept_rows(
-    candidate: Candidate, plan: Plan, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]
-) -> None:
+def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]) -> None:
     """Hold the rows of repeated keys that broke no rule of their own, and write the rest of their files again."""
     kept = candidate.kept_rows()
     located = kept.select("*", F.col("_metadata.file_name").alias(f"file_{secrets.token_hex(4)}"))
     at_file = positional(len(kept.columns))
-    affected = _with_reasons(located, plan, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
+    affected = _with_reasons(located, stamp, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
     files = [candidate.kept / row[0] for row in affected.orderBy(at_file).collect()]
     if not files:
         return
-    marked = _with_reasons(candidate.read(*files), plan, repeated)
+    marked = _with_reasons(candidate.read(*files), stamp, repeated)
     stamp.write(marked.where(F.size("reasons") > 0), kept.columns, staged.held)
     rest = staged.directory / "rest"
     write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns), rest)
@@ -172,9 +171,9 @@ def _hold_kept_rows(
         os.rename(new, candidate.kept / new.name)
 
 
-def _with_reasons(rows: DataFrame, plan: Plan, repeated: Sequence[_Repeated]) -> DataFrame:
+def _with_reasons(rows: DataFrame, stamp: _Stamp, repeated: Sequence[_Repeated]) -> DataFrame:
     """The rows under positional names, and as `reasons` the ids of all error rules that each breaks, as declared."""
-    verification = Verification(rows, plan)
+    verification = Verification(rows, stamp.plan, clock=stamp.clock)
     width = len(verification.view.columns)
     marks = {c.check.id: F.when(c.violating(verification.view), c.check.id) for c in verification.held_by()}
     columns = {f"reason_{id_}": mark for id_, mark in marks.items()}
@@ -188,7 +187,7 @@ def _with_reasons(rows: DataFrame, plan: Plan, repeated: Sequence[_Repeated]) ->
         found = keys.toDF(*names).withColumn(f"reason_{one.check.id}", F.lit(one.check.id))
         marked = marked.join(found, names, "left")
     own = [F.col(positional(at)) for at in range(width)]
-    broken = [F.col(f"`reason_{check.id}`") for check in plan.checks if f"reason_{check.id}" in marked.columns]
+    broken = [F.col(f"`reason_{check.id}`") for check in stamp.plan.checks if f"reason_{check.id}" in marked.columns]
     reasons = F.filter(F.array(*broken).cast("array<string>"), lambda reason: reason.isNotNull())
     return marked.select(*own, reasons.alias("reasons"))
 

@@ -18,7 +18,7 @@ from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Verdict
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.tables import TablePlace
-from databox_contracts.spark.verification import Verification
+from databox_contracts.spark.verification import Clock, Verification
 from databox_contracts.spark.versions import Staged, VersionStore
 from databox_contracts.spark.writing import write_parquet
 
@@ -56,14 +56,17 @@ def publish(
     on_violation: OnViolation = "fail",
     run_id: str | None = None,
     samples: int = 5,
+    as_of: datetime | None = None,
+    timestamp_field: str | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
 
     The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
     back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
-    the run replaces them. Raises `ContractViolationError`, with `publication` and `verdict`, when nothing is published
-    for a violation; `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
+    the run replaces them. `as_of` and `timestamp_field` are those of `verify`, `as_of` the clock's if not given. Raises
+    `ContractViolationError`, with `publication` and `verdict`, when nothing is published for a violation;
+    `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
     """
     if on_violation not in get_args(OnViolation):
         raise PublicationError(
@@ -72,7 +75,8 @@ def publish(
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
-    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock)
+    now = Clock.at(as_of or clock(), timestamp_field)
+    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, now)
     try:
         return attempt.run()
     except OSError as error:
@@ -89,6 +93,7 @@ class _Attempt:
         run_id: str,
         samples: int,
         clock: Callable[[], datetime],
+        now: Clock,
     ) -> None:
         self.df = df
         self.plan = plan
@@ -97,6 +102,7 @@ class _Attempt:
         self.run_id = run_id
         self.samples = samples
         self.clock = clock
+        self.now = now
         self.store = VersionStore(place, now=clock)
 
     def run(self) -> Publication:
@@ -113,10 +119,12 @@ class _Attempt:
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
 
     def _publish_with_quarantine(self, staged: Staged) -> Publication:
-        candidate = write_flagged(self.df, self.plan, staged)
+        candidate = write_flagged(self.df, self.plan, staged, self.now)
         verdict = self._judge(candidate.all_rows())
         held = (
-            hold_back(candidate, self.plan, staged, run_id=self.run_id, at=self.clock()) if not verdict.passed else None
+            hold_back(candidate, self.plan, staged, run_id=self.run_id, at=self.clock(), clock=self.now)
+            if not verdict.passed
+            else None
         )
         if held is None or held.rows == 0:
             if not verdict.passed:
@@ -134,7 +142,7 @@ class _Attempt:
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
 
     def _judge(self, rows: DataFrame) -> Verdict:
-        return Verification(rows, self.plan).verdict(samples=self.samples)
+        return Verification(rows, self.plan, clock=self.now).verdict(samples=self.samples)
 
     def _staged_rows(self, path: Path) -> DataFrame:
         return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))

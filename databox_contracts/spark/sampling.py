@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import DataType as SparkType, StringType
 
-from databox_contracts.spark.predicates import Test, violating_values
-from databox_contracts.spark.schema import Location
+from databox_contracts.spark.predicates import Test
 
 LONGEST: Final = 200
 """Characters of a text that a sample shows."""
@@ -21,14 +20,9 @@ def as_json(value: Column) -> Column:
     return F.to_json(F.struct(value.alias("v")), {"timeZone": "UTC", "ignoreNullFields": "false"})
 
 
-def sample_violations(
-    view: DataFrame, failed: Sequence[tuple[Column, Location, Test]], limit: int
-) -> list[tuple[Any, ...]]:
-    """For each failed test, in order, up to `limit` distinct offending values in ascending order of their text."""
-    found = [
-        F.transform(violating_values(column, location.steps, test, _shown(location)), _of_rule(at))
-        for at, (column, location, test) in enumerate(failed)
-    ]
+def sample_values(view: DataFrame, failed: Sequence[Column], limit: int) -> list[tuple[Any, ...]]:
+    """For each array of offending values, in order, up to `limit` distinct ones in ascending order of their text."""
+    found = [F.transform(values, _of_rule(at)) for at, values in enumerate(failed)]
     exploded = view.select(F.explode(F.flatten(F.array(*found))).alias("one")).select("one.*").distinct()
     # A limit per rule below the shuffle keeps this bounded, whatever number of values offends.
     rank = F.row_number().over(Window.partitionBy("rule").orderBy("value"))
@@ -40,7 +34,8 @@ def _of_rule(at: int) -> Test:
     return lambda value: F.struct(F.lit(at).alias("rule"), value.alias("value"))
 
 
-def _shown(location: Location) -> Test:
-    if isinstance(location.type, StringType):
+def shown_as(actual: SparkType) -> Test:
+    """How a value of that type is shown: as JSON, a text not in its full length."""
+    if isinstance(actual, StringType):
         return lambda value: as_json(F.substring(value, 1, LONGEST))
     return as_json

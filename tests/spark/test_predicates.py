@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +23,10 @@ from pyspark.sql.types import (
 
 from databox_contracts import rules
 from databox_contracts.plan import Hop
+from databox_contracts.row_rules import keeps
 from databox_contracts.rules import NO_ROWS, Rule, Scope
 from databox_contracts.spark.predicates import NotEvaluableError, violating, violating_values, violation
+from databox_contracts.spark.preparing import _PREPARING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +99,29 @@ def test_a_rule_tells_keeping_from_breaking(
     assert wrong == []
 
 
+CASES_OF_TEXT = Path(__file__).parents[1] / "cases" / "text_formats"
+VECTORS = json.loads((CASES_OF_TEXT / "vectors.json").read_text(encoding="utf-8"))
+LONG = {"byte": "Q" * 40_000, "uri": f"http://a/{'%20b' * 20_000}", "email": f"{'.a' * 20_000}@b"[1:]}
+
+
+def test_formats_agree_with_the_vectors_and_with_python(spark: SparkSession) -> None:
+    rows = []
+    for name, known in VECTORS.items():
+        ends = [known["valid"][0] + end for end in ("", "\n", "\r\n", " ", "\u2028", "\x00")]
+        rows += [(name, text) for text in ("", "\n", *known["valid"], *known["invalid"], *ends)]
+    rows += list(LONG.items())
+    df = spark.createDataFrame([*rows, ("uuid", None)], "format string, v string")  # type: ignore[type-var]
+    tests = [
+        F.when(F.col("format") == name, violating(df["v"], (), violation(rules.Format(format=name), StringType())))
+        for name in VECTORS
+    ]
+    found = df.select("format", "v", F.coalesce(*tests).alias("violates")).collect()
+    assert found[-1]["violates"] is False
+    python = [(name, text, not keeps(rules.Format(format=name), text)) for name, text in rows]
+    assert [tuple(row) for row in found[:-1]] == python
+    assert [row["violates"] for row in found if row["v"] in LONG.values()] == [False, False, False]
+
+
 IMPOSSIBLE: list[tuple[Rule, str, str]] = [
     (rules.Pattern(pattern="a"), "int", "for string values"),
     (rules.Minimum(limit=0), "string", "has no bounds"),
@@ -117,12 +144,11 @@ def test_what_cannot_be_judged_says_why(spark: SparkSession, rule: Rule, type_: 
 
 
 def test_every_rule_that_counts_as_evaluated_is() -> None:
-    by_rows = (Scope.ROW, Scope.AGGREGATE)
-    declared = [value for value in vars(rules).values() if isinstance(value, type) and issubclass(value, Rule)]
-    kinds = [kind for kind in declared if kind not in (Rule, rules.RowCount) and kind.scope in by_rows]
-    assert kinds
-    unknown = [kind for kind in kinds if violation.dispatch(kind) is violation.dispatch(object)]
-    assert unknown == [kind for kind in kinds if not kind.evaluated]
+    kinds = [value for value in vars(rules).values() if isinstance(value, type) and issubclass(value, Rule)]
+    by_rows = [kind for kind in kinds if kind is not Rule and kind.scope in (Scope.ROW, Scope.AGGREGATE)]
+    tested = [kind for kind in by_rows if violation.dispatch(kind) is not violation.dispatch(object)]
+    assert [kind for kind in by_rows if kind not in (*tested, *_PREPARING, rules.RowCount)] == []
+    assert [kind for kind in by_rows if not kind.evaluated] == []
     for known in rules.KNOWN_FORMATS:
         violation(rules.Format(format=known), StringType())
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -179,15 +180,19 @@ def test_a_rule_on_a_column_of_another_type_is_not_evaluated_and_fails(spark: Sp
 def test_what_this_version_cannot_judge_at_all_is_skipped_and_said(spark: SparkSession) -> None:
     df = spark.createDataFrame([("x",)], "v string")  # type: ignore[type-var]
     contract = build_contract(
-        build_field("v", "string", rules.Format(format="email"), rules.Expression(sql="v <> 'x'")),
-        rules=(rules.Freshness(seconds=60), rules.ForeignKey(fields=("v",), to="u", to_fields=("v",))),
+        build_field("v", "string", rules.Format(format="morse")),
+        rules=(
+            rules.Latency(percentile=99, seconds=60),
+            rules.Completeness(threshold=NOTHING),
+            rules.ForeignKey(fields=("v",), to="u", to_fields=("v",)),
+        ),
     )
     verdict = verify(df, contract)
     assert verdict.passed
     assert {result.id: result.message for result in verdict.with_status(Status.SKIPPED)} == {
-        "t.v.format": "not enforced: this version does not evaluate the format 'email'",
-        "t.v.expression": "not enforced: this version does not evaluate expression rules",
-        "t.freshness": "not enforced: this version does not evaluate freshness rules",
+        "t.v.format": "not enforced: this version does not evaluate the format 'morse'",
+        "t.latency": "not enforced: it names no field of a row's arrival",
+        "t.completeness": "not enforced: this version does not evaluate completeness rules",
         "t.foreign_key": "not enforced: this version does not evaluate foreign_key rules",
     }
 
@@ -379,9 +384,10 @@ def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:
 
 def test_a_clean_verification_of_thirty_columns_is_one_scan(spark: SparkSession, tmp_path: Any) -> None:
     names = [f"c{at:02}" for at in range(30)]
+    clock = datetime(2024, 1, 1, tzinfo=UTC)
     table = str(tmp_path / "wide")
     spark.range(5000, numPartitions=3).selectExpr(
-        *(f"id + {at} {name}" for at, name in enumerate(names))
+        *(f"id + {at} {name}" for at, name in enumerate(names)), "timestamp'2023-12-31 00:00:00Z' at"
     ).write.parquet(table)
     contract = build_contract(
         *(
@@ -393,14 +399,23 @@ def test_a_clean_verification_of_thirty_columns_is_one_scan(spark: SparkSession,
                 rules.Maximum(limit=10_000),
                 rules.MultipleOf(divisor=1),
                 rules.NullCount(threshold=Threshold(Operator.LESS_THAN, 5, unit=Unit.PERCENT)),
+                rules.Statistic(statistic="avg", threshold=Threshold(Operator.GREATER_THAN, 0)),
             )
             for name in names
         ),
-        rules=(rules.RowCount(threshold=Threshold(Operator.MUST_BE, 5000)),),
+        build_field("at", "timestamp", rules.Required()),
+        rules=(
+            rules.RowCount(threshold=Threshold(Operator.MUST_BE, 5000)),
+            rules.Freshness(seconds=90_000),
+            rules.Retention(seconds=90_000),
+            rules.Latency(percentile=95, seconds=0, arrival_field="at"),
+            rules.Expression(sql="c01 / c00 > 0"),
+        ),
     )
     df = spark.read.parquet(table)
     before = {stage["stageId"] for stage in stages(spark)}
-    assert verify(df, contract).passed
+    verdict = verify(df, contract, as_of=clock)
+    assert [result.id for result in verdict.results if not result.passed] == []
     new = [stage for stage in stages(spark) if stage["stageId"] not in before]
     scans = [stage for stage in new if stage["inputRecords"] > 0]
     assert [stage["inputRecords"] for stage in scans] == [5000]

@@ -1,0 +1,89 @@
+"""What one pass over the rows answers: how many rows break a rule, and other aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from databox_contracts.plan import Check
+from databox_contracts.results import CheckResult
+from databox_contracts.rules import InvalidCount, Pattern
+from databox_contracts.spark.predicates import Test, violating, violating_values
+from databox_contracts.spark.sampling import shown_as
+from databox_contracts.spark.schema import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A check that counts rows, ready to run: the column and steps to look at and the test that finds a violation."""
+
+    check: Check
+    location: Location
+    test: Test
+    name: str | None = None
+
+    def column(self, view: DataFrame) -> Column:
+        """The column of the view that the test looks at, or into."""
+        return view[self.name or positional(self.location.column)]
+
+    def violating(self, view: DataFrame) -> Column:
+        """Whether a row of the view violates the rule; never null."""
+        return violating(self.column(view), self.location.steps, self.test)
+
+    def offending(self, view: DataFrame) -> Column | None:
+        """The row's offending values as an array of JSON texts; None for a rule about nulls, which has none to show."""
+        if about_nulls(self.check):
+            return None
+        return violating_values(self.column(view), self.location.steps, self.test, shown_as(self.location.type))
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a single row can end the job: Java's expressions may run out of stack."""
+        return isinstance(self.check.rule, Pattern | InvalidCount)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A check of a condition in SQL, as text over the view; `values` is None where there is no value to show."""
+
+    check: Check
+    text: str
+    values: str | None = None
+
+    def violating(self, view: DataFrame) -> Column:
+        """As `Counted.violating`."""
+        return F.expr(self.text)
+
+    def offending(self, view: DataFrame) -> Column | None:
+        """As `Counted.offending`."""
+        return F.expr(self.values) if self.values is not None else None
+
+    @property
+    def may_fail(self) -> bool:
+        """It is somebody else's SQL."""
+        return True
+
+
+RowCheck: TypeAlias = Counted | Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A check of aggregates: what has to be aggregated, and the result that follows from it."""
+
+    check: Check
+    columns: tuple[Column, ...]
+    answer: Callable[[Sequence[Any]], CheckResult]
+
+
+def positional(at: int) -> str:
+    """The name of the column at that position in a verification's view."""
+    return f"c{at}"
+
+
+def about_nulls(check: Check) -> bool:
+    """Whether the rule is about values that are not there."""
+    return check.rule.kind in ("required", "null_count", "missing_count")
