@@ -15,7 +15,9 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
 from databox_contracts.plan import Check, Plan
-from databox_contracts.rules import Severity
+from databox_contracts.results import Status, Verdict
+from databox_contracts.rules import Expression, RequiredWhen, Severity
+from databox_contracts.spark.counting import Condition
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
@@ -71,12 +73,16 @@ class Held:
 
 
 def write_flagged(df: DataFrame, plan: Plan, staged: Staged, clock: Clock) -> Candidate:
-    """Write the DataFrame once, rows that break an error rule of their own apart from the others."""
+    """Write the DataFrame once, rows that break an error rule of their own apart from the others.
+
+    Conditions in SQL wait until the rows are written: one that fails on a row would end the write.
+    """
     verification = Verification(df, plan, clock=clock)
     flag = f"held_{secrets.token_hex(4)}"
     broken = F.lit(False)
     for counted in verification.held_by():
-        broken = broken | counted.violating(verification.view)
+        if not isinstance(counted, Condition):
+            broken = broken | counted.violating(verification.view)
     split = verification.view.withColumn(flag, broken).toDF(*df.columns, flag)
     root = staged.directory / "split"
     write_parquet(split, root, partition=flag)
@@ -87,19 +93,25 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged, clock: Clock) -> Ca
     return Candidate(df.sparkSession, df.schema, root, flag, staged.data)
 
 
-def hold_back(candidate: Candidate, plan: Plan, staged: Staged, *, run_id: str, at: datetime, clock: Clock) -> Held:
+def hold_back(
+    candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict, *, run_id: str, at: datetime, clock: Clock
+) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
     All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
+    `verdict` is that of all rows, in which every error rule has been evaluated.
     """
     stamp = _Stamp(plan, run_id, at, clock)
     repeated = _repeated_keys(candidate, plan, staged)
     flagged = candidate.flagged_rows()
     if flagged is not None:
         stamp.write(_with_reasons(flagged, stamp, repeated), flagged.columns, staged.held)
-    if repeated:
+    if repeated or any(result.status is Status.FAILED and result.rule in _CONDITIONS for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
     return Held(_rows_in(staged.held))
+
+
+_CONDITIONS: Final = (Expression.kind, RequiredWhen.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +164,7 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Re
 
 
 def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]) -> None:
-    """Hold the rows of repeated keys that broke no rule of their own, and write the rest of their files again."""
+    """Hold the rows that the write could not tell, and write the rest of their files again."""
     kept = candidate.kept_rows()
     located = kept.select("*", F.col("_metadata.file_name").alias(f"file_{secrets.token_hex(4)}"))
     at_file = positional(len(kept.columns))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from databox_contracts.errors import ContractViolationError, PublicationError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Plan, build_plan
-from databox_contracts.results import Verdict
+from databox_contracts.results import Status, Verdict
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Clock, Verification
@@ -121,8 +121,11 @@ class _Attempt:
     def _publish_with_quarantine(self, staged: Staged) -> Publication:
         candidate = write_flagged(self.df, self.plan, staged, self.now)
         verdict = self._judge(candidate.all_rows())
+        if any(result.stops for result in verdict.with_status(Status.NOT_EVALUATED)):
+            # Nobody knows which rows such a rule would hold.
+            raise self._rejection(verdict, verdict.row_count)
         held = (
-            hold_back(candidate, self.plan, staged, run_id=self.run_id, at=self.clock(), clock=self.now)
+            hold_back(candidate, self.plan, staged, verdict, run_id=self.run_id, at=self.clock(), clock=self.now)
             if not verdict.passed
             else None
         )

@@ -191,6 +191,50 @@ def test_a_retry_of_the_same_run_does_not_double_held_rows(
     assert spark.read.parquet(str(place.quarantine)).count() == 5
 
 
+@pytest.mark.parametrize("beside", [(), (rules.Minimum(limit=0),)], ids=["alone", "beside another rule"])
+def test_rows_that_break_a_condition_are_held(spark: SparkSession, place: TablePlace, beside: tuple[Any, ...]) -> None:
+    contract = build_contract(
+        build_field("id", "int"),
+        build_field("price", "double", *beside),
+        build_field("state", "string", rules.RequiredWhen(condition="price > 1")),
+        rules=(rules.Expression(sql="state <> 'lost' or id > 20"), rules.PrimaryKey(fields=("id",))),
+        dataset="orders",
+    )
+    rows = [(1, 1.0, "open"), (2, 2.0, None), (3, -3.0, "lost"), (20, 1.0, "lost"), (21, 1.0, "lost"), (22, None, None)]
+    publication = publish(orders(spark, *rows), contract, place=place, on_violation="quarantine")
+    assert (publication.rows_in, publication.rows_published, publication.rows_quarantined) == (6, 3, 3)
+    assert ids(read_published(spark, place)) == [1, 21, 22]
+    assert publication.quarantine is not None
+    held = spark.read.parquet(str(publication.quarantine)).select("id", "_quarantine_reason").collect()
+    reasons = {row["id"]: row["_quarantine_reason"] for row in held}
+    assert reasons == {
+        2: ["orders.state.required_when"],
+        3: [*(["orders.price.minimum"] if beside else []), "orders.expression"],
+        20: ["orders.expression"],
+    }
+
+
+def test_a_condition_that_fails_on_a_row_is_a_verdict_and_the_old_table_stays(
+    spark: SparkSession, place: TablePlace
+) -> None:
+    fields = (
+        build_field("id", "int"),
+        build_field("price", "double", rules.Minimum(limit=0)),
+        build_field("state", "string"),
+    )
+    publish(orders(spark, *GOOD), build_contract(*fields, dataset="orders"), place=place)
+    # Under ANSI, which is usual, an element that is not there is an error.
+    failing = build_contract(*fields, rules=(rules.Expression(sql="split(state, 'p')[5] = 'x'"),), dataset="orders")
+    rows = orders(spark, (1, 1.0, "open"), (2, -2.0, "secret text"))
+    for how in ("fail", "quarantine"):
+        publication = rejected(rows, failing, place, on_violation=how)
+        assert (publication.published, publication.rows_rejected) == (False, 2)
+        (result,) = [result for result in publication.verdict.results if result.rule == "expression"]
+        assert str(result.status) == "not_evaluated"
+        assert "secret text" not in str(publication.verdict.to_dict())
+        assert ids(read_published(spark, place)) == list(range(10))
+
+
 def test_a_rule_that_belongs_to_no_row_fails_in_quarantine_too(
     spark: SparkSession, contract: Contract, place: TablePlace
 ) -> None:
