@@ -28,6 +28,7 @@ CORE = (
     "versions",
     "lifecycle",
     "vocabulary",
+    "workflow_commands",
     "personal",
     "inferred",
     "plan",

@@ -164,18 +164,11 @@ _GITHUB_LEVELS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.N
 
 def _as_github(findings: Sequence[Finding], files: Sequence[Path]) -> Iterator[str]:
     """Workflow commands, which GitHub shows at the lines of a pull request."""
+    from databox_contracts.workflow_commands import workflow_command
+
     for finding in findings:
-        place = [f"file={_escaped(finding.source, in_property=True)}"]
-        if finding.position is not None:
-            place += [f"line={finding.position.line}", f"col={finding.position.column}"]
         message = f"{finding.message} ({finding.hint})" if finding.hint else finding.message
-        yield f"::{_GITHUB_LEVELS[finding.level]} {','.join(place)}::{_escaped(message)}"
-
-
-def _escaped(text: str, *, in_property: bool = False) -> str:
-    for char in "%\r\n" + (":," if in_property else ""):
-        text = text.replace(char, f"%{ord(char):02X}")
-    return text
+        yield workflow_command(_GITHUB_LEVELS[finding.level], message, finding.source, finding.position)
 
 
 def _counts(findings: Sequence[Finding]) -> dict[Level, int]:

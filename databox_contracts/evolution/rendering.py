@@ -7,6 +7,7 @@ from typing import Final
 
 from databox_contracts.evolution.report import FieldChange, MigrationReport
 from databox_contracts.evolution.table_formats import FormatGate
+from databox_contracts.workflow_commands import workflow_command
 
 _RULE: Final = "=" * 60
 
@@ -104,15 +105,3 @@ def as_github(report: MigrationReport, file: str | None) -> Iterator[str]:
         yield workflow_command("error" if change.is_breaking else "notice", text, file)
     for verdict in report.table_format.verdicts if report.table_format is not None else ():
         yield workflow_command("notice" if verdict.allowed else "error", verdict.told_apart, file)
-
-
-def workflow_command(level: str, message: str, file: str | None = None) -> str:
-    """A command of GitHub's runner: an annotation of that level, at a file where one is named."""
-    place = f" file={_escaped(file, in_property=True)}" if file is not None else ""
-    return f"::{level}{place}::{_escaped(message)}"
-
-
-def _escaped(text: str, *, in_property: bool = False) -> str:
-    for char in "%\r\n" + (":," if in_property else ""):
-        text = text.replace(char, f"%{ord(char):02X}")
-    return text

@@ -10,7 +10,7 @@ from typing import Any, Final
 from databox_contracts.export.json_keywords import keywords, type_doubts, type_keywords
 from databox_contracts.export.json_text import to_json
 from databox_contracts.export.losses import Loss, Place, Words, columns, field_places, losses, unsaid
-from databox_contracts.export.row_promises import row_promises
+from databox_contracts.export.row_promises import VALUE_RULES, row_promises
 from databox_contracts.export.targets import Exported, Target
 from databox_contracts.model import Dataset, Mode, SchemaModes
 from databox_contracts.rules import Required, Rule, Severity
@@ -19,19 +19,7 @@ _WORDS: Final = Words(
     "JSON Schema",
     rules=(
         "required",
-        "enum",
-        "pattern",
-        "format",
-        "minimum",
-        "maximum",
-        "exclusive_minimum",
-        "exclusive_maximum",
-        "multiple_of",
-        "min_length",
-        "max_length",
-        "min_items",
-        "max_items",
-        "unique_items",
+        *VALUE_RULES,
         "null_count",
         "missing_count",
         "invalid_count",

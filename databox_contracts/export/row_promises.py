@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from databox_contracts import rules
 from databox_contracts.rules import Rule, Scalar, Severity
@@ -50,8 +50,7 @@ def _takes_null(rule: Any) -> bool:
     return any(value is None for value in rule.missing_values)
 
 
-_OF_ROWS = (
-    "required",
+VALUE_RULES: Final = (
     "enum",
     "pattern",
     "format",
@@ -66,3 +65,6 @@ _OF_ROWS = (
     "max_items",
     "unique_items",
 )
+"""The kinds of rules about a single value that is there."""
+
+_OF_ROWS: Final = ("required", *VALUE_RULES)

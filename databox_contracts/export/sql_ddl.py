@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from databox_contracts import rules
 from databox_contracts.export.losses import Loss, Place, Words, columns, losses, unsaid
-from databox_contracts.export.row_promises import row_promises
+from databox_contracts.export.row_promises import VALUE_RULES, row_promises
 from databox_contracts.export.sql_checks import NoCheckError, condition
 from databox_contracts.export.sql_dialects import Abilities, Comments, abilities, chosen_dialect
 from databox_contracts.export.sql_types import column_type, type_doubts
@@ -294,7 +294,7 @@ class _Tables:
             "null_count": able.not_null,
             "missing_count": able.checks,
             "invalid_count": able.checks,
-            **dict.fromkeys(_CHECKED, able.checks),
+            **dict.fromkeys(VALUE_RULES, able.checks),
         }
         return tuple(kind for kind, is_able in found.items() if is_able)
 
@@ -312,23 +312,6 @@ class _Tables:
             return reason
 
         return judged
-
-
-_CHECKED: Final = (
-    "enum",
-    "pattern",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusive_minimum",
-    "exclusive_maximum",
-    "multiple_of",
-    "min_length",
-    "max_length",
-    "min_items",
-    "max_items",
-    "unique_items",
-)
 
 
 def _key(place: Place, rule: Rule) -> tuple[str, str, int]:

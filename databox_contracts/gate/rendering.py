@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from databox_contracts.evolution.rendering import markdown_text, workflow_command
+from databox_contracts.evolution.rendering import markdown_text
 from databox_contracts.gate.gating import GatedChange, GateReport
+from databox_contracts.workflow_commands import workflow_command
 
 
 def as_text(report: GateReport) -> Iterator[str]:
