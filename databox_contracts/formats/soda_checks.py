@@ -10,6 +10,7 @@ from databox_contracts import rules
 from databox_contracts.errors import Level
 from databox_contracts.formats.odcs_sql import why_not_a_number
 from databox_contracts.formats.reading import Section, nearest
+from databox_contracts.formats.soda_former import FORMER_CHECKS, STATISTICS
 from databox_contracts.formats.soda_limits import THRESHOLD_KEYS, Limits, allows_none
 from databox_contracts.formats.soda_sql import count_of, count_where, opposite, quoted, read_condition, read_query
 from databox_contracts.formats.soda_subjects import MISSING_KEYS, VALIDITY_KEYS, Check, Subject, needs_column
@@ -21,8 +22,6 @@ _DOCUMENTATION: Final = ("attributes", "qualifier", "metric")
 _FILTERS: Final = ("filter", "filter_sql", "filter_sql_expression")
 _SOME_ROWS: Final = Threshold(Operator.GREATER_THAN, 0)
 _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86400}
-
-_STATISTICS: Final = ("avg", "sum", "min", "max", "stddev")
 
 
 def read_checks(section: Section, subject: Subject) -> None:
@@ -51,7 +50,7 @@ def _first_generation(entry: Section, subject: Subject) -> None:
     written = entry.needed("type", "a check")
     if written is None:
         return
-    kind, unit, argument = _FORMER.get(written, (written, None, None))
+    kind, unit, argument = FORMER_CHECKS.get(written, (written, None, None))
     _read(kind, Check(entry, subject, _facts(entry), unit, argument), entry)
 
 
@@ -95,7 +94,7 @@ def usual_qualifier(count: int) -> str | None:
 
 
 def _unknown(kind: str, check: Check, entry: Section) -> None:
-    known = (*_READERS, *_FORMER) if "type" in entry.data else tuple(_READERS)
+    known = (*_READERS, *FORMER_CHECKS) if "type" in entry.data else tuple(_READERS)
     near = nearest(kind, known)
     steps = ("type",) if "type" in entry.data else ()
     if near:
@@ -253,7 +252,7 @@ def _aggregate(check: Check) -> Iterator[Rule]:
     configured = [key for key in (*MISSING_KEYS, *VALIDITY_KEYS) if section.raw(key) is not None]
     if configured:
         yield check.unenforced(f"an aggregate of valid values only ({', '.join(configured)})")
-    elif name in _STATISTICS:
+    elif name in STATISTICS:
         yield from _judged(check, limits, rules.Statistic, statistic=name)
     elif name in _LENGTHS and limits.held and all(held.threshold.operator in _LENGTHS[name] for held in limits.held):
         for held in limits.held:
@@ -348,37 +347,6 @@ _READERS: Final[dict[str, Callable[[Check], Iterator[Rule]]]] = {
     "metric": _metric,
 }
 """The types of check of the second generation."""
-
-_FORMER: Final[dict[str, tuple[str, Unit | None, str | None]]] = {
-    "rows_exist": ("row_count", None, None),
-    "rows_present": ("row_count", None, None),
-    "no_missing_values": ("missing", Unit.ROWS, None),
-    "missing_count": ("missing", Unit.ROWS, None),
-    "missing_percent": ("missing", Unit.PERCENT, None),
-    "no_invalid_values": ("invalid", Unit.ROWS, None),
-    "invalid_count": ("invalid", Unit.ROWS, None),
-    "invalid_percent": ("invalid", Unit.PERCENT, None),
-    "no_duplicate_values": ("duplicate", Unit.ROWS, None),
-    "no_duplicate_count": ("duplicate", Unit.ROWS, None),
-    "unique": ("duplicate", Unit.ROWS, None),
-    "duplicate_count": ("duplicate", Unit.ROWS, None),
-    "duplicate_percent": ("duplicate", Unit.PERCENT, None),
-    "freshness_in_minutes": ("freshness", None, "minute"),
-    "freshness_in_hours": ("freshness", None, "hour"),
-    "freshness_in_days": ("freshness", None, "day"),
-    **{
-        name: ("aggregate", None, name)
-        for name in (
-            *_STATISTICS,
-            *("min_length", "max_length", "avg_length", "percentile", "stddev_pop", "stddev_samp"),
-            *("variance", "var_pop", "var_samp"),
-        )
-    },
-    **dict.fromkeys(("sql_expression", "metric_expression"), ("metric", None, None)),
-    **dict.fromkeys(("user_defined_sql", "metric_query"), ("metric", None, None)),
-    "failed_rows_sql_query": ("failed_rows", None, None),
-}
-"""The types of the first generation: the check of the second, the unit in their name, and what else is in it."""
 
 _EXACT: Final = (
     rules.Required,
