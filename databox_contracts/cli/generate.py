@@ -6,13 +6,11 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from databox_contracts.errors import ContractError, DataboxError, Level
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from databox_contracts.inferred import Inferred
     from databox_contracts.model import Dataset, Field
     from databox_contracts.rules import Rule
@@ -80,53 +78,30 @@ def _checked(inferred: Inferred) -> str:
 
 
 def _from_data(args: argparse.Namespace) -> Inferred:
-    from databox_contracts.spark.reading import (
-        FORMATS,
-        INFERRED,
-        UNTYPED,
-        guess_format,
-        read_table,
-        repeated_column,
-    )
+    from databox_contracts.spark.sources import profile_file
 
     path: str = args.data
     if "://" not in path:
         # Spark's process may have another working directory.
         path = str(Path(path).absolute())
-    chosen = args.data_format or guess_format(path)
     options = dict(_option(text) for text in args.option)
-
-    def opened(spark: SparkSession) -> DataFrame:
-        df = read_table(spark, path, format=chosen, options=options, formats=(*FORMATS, *INFERRED))
-        twice = repeated_column(df, path, options) if chosen == "csv" else None
-        if twice is not None:
-            raise DataboxError(f"the header of {path!r} names the column {twice!r} twice", hint="Rename one of them.")
-        return df
-
-    return _profiled(args, path, _stem(path), opened, untyped=chosen in (*UNTYPED, *INFERRED))
+    facts = _facts(args, _stem(path))
+    return profile_file(path, format=args.data_format, options=options, master=args.master, **facts)
 
 
 def _from_table(args: argparse.Namespace) -> Inferred:
+    from databox_contracts.spark.sources import profile_table
+
     name: str = args.table
-    return _profiled(args, name, name.split(".")[-1].strip("`"), lambda spark: spark.table(name), untyped=False)
+    return profile_table(name, master=args.master, **_facts(args, name.split(".")[-1].strip("`")))
 
 
-def _profiled(
-    args: argparse.Namespace, place: str, usual: str, open_: Callable[[SparkSession], DataFrame], *, untyped: bool
-) -> Inferred:
+def _facts(args: argparse.Namespace, usual: str) -> dict[str, Any]:
     from databox_contracts.formats.durations import parse_duration
-    from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
-    from databox_contracts.spark.profiling import infer_with_guesses
-    from databox_contracts.spark.quiet import command_session
 
-    freshness = parse_duration(args.freshness) if args.freshness is not None else None
     name = args.dataset or usual
-    with command_session(args.master) as spark:
-        try:
-            df = open_(spark)
-            return infer_with_guesses(df, id=args.id or name, dataset=name, untyped=untyped, freshness=freshness)
-        except SPARK_ERRORS as error:
-            raise unreadable(place, error) from error
+    freshness = parse_duration(args.freshness) if args.freshness is not None else None
+    return {"id": args.id or name, "dataset": name, "freshness": freshness}
 
 
 def _stem(path: str) -> str:
