@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field as attribute
 from enum import StrEnum
 from typing import Any
 
@@ -27,6 +27,7 @@ class CheckResult:
     `failed_count` is in rows (surplus rows for a key; a row with any violating item counts once) and None where rows
     do not apply. `samples` are up to five distinct offending values in ascending order, a composite key as a mapping;
     empty where the field's values must not be shown. `message` is for people and never holds a value.
+    `how` says in a few words where the answer came from, for `verify --explain`; it is no part of the result.
     """
 
     id: str
@@ -40,6 +41,7 @@ class CheckResult:
     threshold: Any = None
     samples: tuple[Any, ...] = ()
     message: str = ""
+    how: str = attribute(default="", compare=False)
 
     @property
     def passed(self) -> bool:
@@ -82,7 +84,7 @@ class Verdict:
     dataset: str
     row_count: int
     results: tuple[CheckResult, ...]
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = attribute(default_factory=dict)
 
     @property
     def passed(self) -> bool:

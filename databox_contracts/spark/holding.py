@@ -18,10 +18,11 @@ from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Expression, RequiredWhen, Severity
 from databox_contracts.spark.counting import Condition
+from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
-from databox_contracts.spark.verification import Clock, Verification, positional
+from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
@@ -72,12 +73,12 @@ class Held:
     rows: int
 
 
-def write_flagged(df: DataFrame, plan: Plan, staged: Staged, clock: Clock) -> Candidate:
+def write_flagged(df: DataFrame, plan: Plan, staged: Staged, given: Given) -> Candidate:
     """Write the DataFrame once, rows that break an error rule of their own apart from the others.
 
     Conditions in SQL wait until the rows are written: one that fails on a row would end the write.
     """
-    verification = Verification(df, plan, clock=clock)
+    verification = Verification(df, plan, given=given)
     flag = f"held_{secrets.token_hex(4)}"
     broken = F.lit(False)
     for counted in verification.held_by():
@@ -94,14 +95,14 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged, clock: Clock) -> Ca
 
 
 def hold_back(
-    candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict, *, run_id: str, at: datetime, clock: Clock
+    candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict, *, run_id: str, at: datetime, given: Given
 ) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
     All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
     `verdict` is that of all rows, in which every error rule has been evaluated.
     """
-    stamp = _Stamp(plan, run_id, at, clock)
+    stamp = _Stamp(plan, run_id, at, given)
     repeated = _repeated_keys(candidate, plan, staged)
     flagged = candidate.flagged_rows()
     if flagged is not None:
@@ -119,7 +120,7 @@ class _Stamp:
     plan: Plan
     run_id: str
     at: datetime
-    clock: Clock
+    given: Given
 
     def write(self, rows: DataFrame, names: Sequence[str], path: Path) -> None:
         """Add rows of a view, whose last column is `reasons`, to the batch, under the table's own names."""
@@ -185,7 +186,7 @@ def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeate
 
 def _with_reasons(rows: DataFrame, stamp: _Stamp, repeated: Sequence[_Repeated]) -> DataFrame:
     """The rows under positional names, and as `reasons` the ids of all error rules that each breaks, as declared."""
-    verification = Verification(rows, stamp.plan, clock=stamp.clock)
+    verification = Verification(rows, stamp.plan, given=stamp.given)
     width = len(verification.view.columns)
     marks = {c.check.id: F.when(c.violating(verification.view), c.check.id) for c in verification.held_by()}
     columns = {f"reason_{id_}": mark for id_, mark in marks.items()}

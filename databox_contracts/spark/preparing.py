@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 from typing import Any, Final
@@ -31,12 +30,12 @@ from databox_contracts.spark.expressions import (
     is_null_where,
 )
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.given import Given
 from databox_contracts.spark.predicates import NotEvaluableError, Test, violation
 from databox_contracts.spark.sampling import LONGEST
 from databox_contracts.spark.schema import Location, Missing, locate, to_data_type, type_text, undeclared_columns
 from databox_contracts.spark.timeliness import (
     arrived,
-    as_instant,
     clock_path,
     delay,
     fresh,
@@ -53,19 +52,6 @@ _SETTINGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """What a whole verification takes for now, and the field that tells a row's time where a rule names none."""
-
-    as_of: datetime
-    timestamp_field: str | None = None
-
-    @classmethod
-    def at(cls, as_of: datetime | None = None, timestamp_field: str | None = None) -> Clock:
-        """That time, read as UTC where it has no zone; the real one if there is none."""
-        return cls(as_instant(as_of) if as_of is not None else datetime.now(UTC), timestamp_field)
-
-
 class Preparation:
     """One table made ready for one plan.
 
@@ -74,9 +60,9 @@ class Preparation:
     are known without a row.
     """
 
-    def __init__(self, df: DataFrame, plan: Plan, *, untyped: bool = False, clock: Clock | None = None) -> None:
+    def __init__(self, df: DataFrame, plan: Plan, *, untyped: bool = False, given: Given | None = None) -> None:
         self.plan = plan
-        self.clock = clock or Clock.at()
+        self.given = given or Given.at()
         self.schema = df.schema
         self.names = df.columns
         self.settings = _settings(df)
@@ -196,12 +182,12 @@ class Preparation:
         return violation(check.rule, actual)
 
     def _expression(self, check: Check, rule: rules.Expression) -> None:
-        self._condition(check, is_false(rule.sql, self.clock.as_of), shows=True)
+        self._condition(check, is_false(rule.sql, self.given.as_of), shows=True)
 
     def _required_when(self, check: Check, rule: rules.RequiredWhen) -> None:
         if not check.path:
             raise NotEvaluableError("a required_when rule is about one field")
-        self._condition(check, is_null_where(rule.condition, self.clock.as_of), shows=False)
+        self._condition(check, is_null_where(rule.condition, self.given.as_of), shows=False)
 
     def _condition(self, check: Check, test: Leaf, *, shows: bool) -> None:
         found = self._locate(check.path) if check.path else None
@@ -245,16 +231,16 @@ class Preparation:
         self.measured.append(Measured(check, columns, lambda found: statistic(check, *found, masked=check.masked)))
 
     def _freshness(self, check: Check, rule: rules.Freshness) -> None:
-        path = clock_path(check, self.plan.dataset, self.clock.timestamp_field)
+        path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         value, actual = self._one_per_row(path)
-        masked, as_of = check.masked or self._conceals(path), self.clock.as_of
+        masked, as_of = check.masked or self._conceals(path), self.given.as_of
         newest = F.max(micros(actual)(value))
         self.measured.append(Measured(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked)))
 
     def _latency(self, check: Check, rule: rules.Latency) -> None:
         if not 0 <= rule.percentile <= 100:
             raise NotEvaluableError(f"{rule.percentile} is no percentile")
-        event_path = clock_path(check, self.plan.dataset, self.clock.timestamp_field)
+        event_path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         arrival_path = path_of(self.plan.dataset, rule.arrival_field or "")
         delays = delay(*self._one_per_row(event_path), *self._one_per_row(arrival_path))
         masked = check.masked or self._conceals(event_path) or self._conceals(arrival_path)
@@ -262,10 +248,10 @@ class Preparation:
         self.measured.append(Measured(check, (found,), lambda took: arrived(check, took[0], masked=masked)))
 
     def _retention(self, check: Check, rule: rules.Retention) -> None:
-        path = clock_path(check, self.plan.dataset, self.clock.timestamp_field)
+        path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         found = self._locate(path)
         hidden = replace(check, masked=check.masked or self._conceals(path))
-        self.counted.append(Counted(hidden, found, too_old(rule, found.type, self.clock.as_of)))
+        self.counted.append(Counted(hidden, found, too_old(rule, found.type, self.given.as_of)))
 
     # --- what the schema answers --------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +16,10 @@ from databox_contracts.errors import ContractViolationError, PublicationError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Status, Verdict
+from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.tables import TablePlace
-from databox_contracts.spark.verification import Clock, Verification
+from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.versions import Staged, VersionStore
 from databox_contracts.spark.writing import write_parquet
 
@@ -58,6 +59,7 @@ def publish(
     samples: int = 5,
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
+    references: Mapping[str, DataFrame] | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
@@ -75,8 +77,8 @@ def publish(
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
-    now = Clock.at(as_of or clock(), timestamp_field)
-    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, now)
+    given = Given.at(as_of or clock(), timestamp_field, references)
+    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given)
     try:
         return attempt.run()
     except OSError as error:
@@ -93,7 +95,7 @@ class _Attempt:
         run_id: str,
         samples: int,
         clock: Callable[[], datetime],
-        now: Clock,
+        given: Given,
     ) -> None:
         self.df = df
         self.plan = plan
@@ -102,7 +104,7 @@ class _Attempt:
         self.run_id = run_id
         self.samples = samples
         self.clock = clock
-        self.now = now
+        self.given = given
         self.store = VersionStore(place, now=clock)
 
     def run(self) -> Publication:
@@ -119,13 +121,13 @@ class _Attempt:
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
 
     def _publish_with_quarantine(self, staged: Staged) -> Publication:
-        candidate = write_flagged(self.df, self.plan, staged, self.now)
+        candidate = write_flagged(self.df, self.plan, staged, self.given)
         verdict = self._judge(candidate.all_rows())
         if any(result.stops for result in verdict.with_status(Status.NOT_EVALUATED)):
             # Nobody knows which rows such a rule would hold.
             raise self._rejection(verdict, verdict.row_count)
         held = (
-            hold_back(candidate, self.plan, staged, verdict, run_id=self.run_id, at=self.clock(), clock=self.now)
+            hold_back(candidate, self.plan, staged, verdict, run_id=self.run_id, at=self.clock(), given=self.given)
             if not verdict.passed
             else None
         )
@@ -145,7 +147,7 @@ class _Attempt:
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
 
     def _judge(self, rows: DataFrame) -> Verdict:
-        return Verification(rows, self.plan, clock=self.now).verdict(samples=self.samples)
+        return Verification(rows, self.plan, given=self.given).verdict(samples=self.samples)
 
     def _staged_rows(self, path: Path) -> DataFrame:
         return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))

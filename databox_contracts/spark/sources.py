@@ -15,9 +15,7 @@ from databox_contracts.spark.quiet import command_session
 from databox_contracts.spark.reading import FORMATS, INFERRED, UNTYPED, guess_format, read_table, repeated_column
 
 
-def profile_file(
-    path: str, *, format: str | None, options: Mapping[str, str], master: str, **facts: Any
-) -> Inferred:
+def profile_file(path: str, *, format: str | None, options: Mapping[str, str], master: str, **facts: Any) -> Inferred:
     """What `infer_with_guesses` makes of a file or a directory; `facts` are its further arguments.
 
     Raises `UnreadableTableError`, and `DataboxError` for a header with one name twice.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,13 +17,14 @@ from databox_contracts.rules import RowCount, Scope
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import find_duplicates
 from databox_contracts.spark.predicates import NotEvaluableError
-from databox_contracts.spark.preparing import Clock, Preparation
+from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.sampling import sample_values
 
-__all__ = ["Clock", "Verification", "enforce", "positional", "verify"]
+__all__ = ["Verification", "enforce", "positional", "verify"]
 
 
 def verify(
@@ -35,6 +36,7 @@ def verify(
     untyped: bool = False,
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
+    references: Mapping[str, DataFrame] | None = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
@@ -42,11 +44,12 @@ def verify(
     one of its own, and only when something failed one more pass collects up to `samples` distinct values for each
     failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
     type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
-    the field they name, else `timestamp_field`, else the dataset's only required timestamp. Raises
+    the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
+    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
     `UnknownDatasetError`; errors of Spark itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
-    verification = Verification(df, plan, untyped=untyped, clock=Clock.at(as_of, timestamp_field))
+    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
     return verification.verdict(samples=samples)
 
 
@@ -58,9 +61,12 @@ def enforce(
     samples: int = 5,
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
+    references: Mapping[str, DataFrame] | None = None,
 ) -> DataFrame:
     """The same DataFrame if it keeps the contract; raises `ContractViolationError` with the verdict if not."""
-    verdict = verify(df, contract, dataset, samples=samples, as_of=as_of, timestamp_field=timestamp_field)
+    verdict = verify(
+        df, contract, dataset, samples=samples, as_of=as_of, timestamp_field=timestamp_field, references=references
+    )
     if not verdict.passed:
         raise ContractViolationError(verdict)
     return df
