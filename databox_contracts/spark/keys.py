@@ -9,8 +9,9 @@ from operator import and_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType, VariantType
+from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType
 
+from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import type_text
@@ -24,6 +25,8 @@ class Duplicates:
     keys: int
     samples: tuple[tuple[Any, ...], ...] = ()
 
+
+_INCOMPARABLE: Final = tuple(kind for kind in (MapType, VARIANT) if kind is not None)
 
 NONE: Final = Duplicates(0, 0)
 FEW: Final = 1000
@@ -71,7 +74,7 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     """
     parts = []
     for part, field in zip(key, view.select(*key).schema.fields, strict=True):
-        if _holds(field.dataType, MapType) or _holds(field.dataType, VariantType):
+        if any(_holds(field.dataType, kind) for kind in _INCOMPARABLE):
             raise NotEvaluableError(f"Spark cannot compare values of type {type_text(field.dataType)}")
         # 0.0 and -0.0 are one value to a comparison and two to a hash.
         parts.append(

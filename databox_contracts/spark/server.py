@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import grpc
-from pyspark.sql.connect.client.retries import DefaultPolicy
-
 from databox_contracts.errors import SparkUnavailableError
+from databox_contracts.spark.compat import require_connect
 from databox_contracts.spark.server_main import ServerState, count_leases, locked, process_start, read_state, take_lease
 from databox_contracts.spark.server_start import conf_digest, server_conf, start_server
 from databox_contracts.spark.session import connect_session, refuse_classic
@@ -73,6 +71,7 @@ def shared_session(
     longer. A process gets the same session again until the server has ended. Raises SparkUnavailableError where none
     can be had; so does any later call on a session whose server is gone.
     """
+    require_connect()
     refuse_classic()
     settings = server_conf(conf)
     base = _private_directory(directory)
@@ -124,24 +123,6 @@ def stop_server(directory: str | Path, *, timeout: float = _STOP_TIMEOUT) -> int
     return stopped
 
 
-class _WhileServerRuns(DefaultPolicy):
-    """Repeats calls as PySpark does, but says so at once when the server is gone instead of trying for ten minutes."""
-
-    def __init__(self, home: Path, state: ServerState) -> None:
-        super().__init__()
-        self.home = home
-        self.state = state
-
-    def can_retry(self, e: BaseException) -> bool:
-        lost = isinstance(e, grpc.RpcError) and e.code() is grpc.StatusCode.UNAVAILABLE
-        if lost and process_start(self.state.pid) != self.state.process_start:
-            raise SparkUnavailableError(
-                f"The shared Spark server (process {self.state.pid}) has ended while it was in use.",
-                hint=f"Run this again: a new one is started. Why it ended may be in {self.home / 'server.log'}.",
-            ) from e
-        return super().can_retry(e)
-
-
 # The sessions of this process, as long as somebody uses them. A forked child must not use its parent's.
 _sessions: dict[tuple[Path, str], tuple[int, ServerState, weakref.ref[ConnectSession]]] = {}
 _guard = threading.Lock()
@@ -168,10 +149,11 @@ def _obtain(
         if state is None:
             state = start_server(home, base, lock, settings, digest, idle_timeout, start_timeout)
         lease = take_lease(home, state.id)
+    # Only here: PySpark 3.5 has no such policies.
+    from databox_contracts.spark.server_retries import WhileServerRuns
+
     try:
-        session = connect_session(
-            f"sc://localhost:{state.port}", token=state.token, retry=_WhileServerRuns(home, state)
-        )
+        session = connect_session(f"sc://localhost:{state.port}", token=state.token, retry=WhileServerRuns(home, state))
     except BaseException as error:
         lease.close()
         if isinstance(error, SparkUnavailableError) and not state.runs():

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from databox_contracts.errors import SparkUnavailableError
+from databox_contracts.spark.compat import require_connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,6 +160,7 @@ def connect_session(url: str, *, token: str | None = None, retry: RetryPolicy | 
     With a `token` and without `use_ssl=true` in the URL the host must be `localhost`. `retry` rules over the
     session's later calls; PySpark's own policy tries for ten minutes.
     """
+    require_connect()
     refuse_classic()
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession as ConnectSession
