@@ -19,7 +19,7 @@ help:
 	@echo "make demo       run the example pipeline and say what was published, held and rejected"
 	@echo "make ui         open the same project in the Dagster web server"
 	@echo "make test       run the tests"
-	@echo "make test-full  run the tests, the slow ones too"
+	@echo "make test-full  run the tests, the slow ones too, and the engine's on other Sparks"
 	@echo "make check      lint, formatting and types"
 	@echo "make format     put formatting right"
 	@echo "make bench      measure the figures that the README names"
@@ -40,6 +40,7 @@ test: $(STAMP)
 
 test-full: $(STAMP)
 	@$(RUN) python -m pytest -m "full or not full" $(ARGS)
+	@$(RUN) sh scripts/lanes.sh
 
 check: $(STAMP)
 	@$(RUN) python -m ruff check .

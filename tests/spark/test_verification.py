@@ -382,6 +382,7 @@ def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.classic
 def test_a_clean_verification_of_thirty_columns_is_one_scan(spark: SparkSession, tmp_path: Any) -> None:
     names = [f"c{at:02}" for at in range(30)]
     clock = datetime(2024, 1, 1, tzinfo=UTC)
