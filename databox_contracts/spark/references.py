@@ -10,9 +10,9 @@ out beforehand would cost a job over the reference. `pyspark.sql.functions.broad
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from typing import Any, Final
 
@@ -135,6 +135,10 @@ def _wanted_type(own: SparkType, other: SparkType, name: str) -> SparkType:
     if common is None:
         raise NotEvaluableError(f"{name} is {type_text(own)} and what it refers to is {type_text(other)}")
     return common
+
+
+def _casting(actual: SparkType, wanted: SparkType) -> Callable[[Column], Column]:
+    return lambda value: _cast(value, actual, wanted)
 
 
 def _cast(value: Column, actual: SparkType, wanted: SparkType) -> Column:
@@ -308,7 +312,7 @@ def matching(
         for step in found.steps:
             other = other.getField(str(step))
         wanted = _wanted_type(actual, found.type, own_name)
-        cast = partial(_cast, actual=actual, wanted=wanted)
+        cast = _casting(actual, wanted)
         parts.append(F.transform(column, cast) if inside else cast(column))
         known.append(_cast(other, found.type, wanted))
     renamed = reference.toDF(*(f"r{at}" for at in range(len(reference.schema.fields))))
