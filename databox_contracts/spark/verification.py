@@ -41,13 +41,14 @@ def verify(
 ) -> Verdict:
     """Hold a table against its contract.
 
-    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, each query rule
-    one of its own, and only when something failed one more pass collects up to `samples` distinct values for each
-    failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
-    type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
-    the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
-    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
-    `UnknownDatasetError`; errors of Spark itself pass through.
+    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, all foreign keys
+    one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and only when
+    something failed one more pass collects up to `samples` distinct values for each failed rule. With `untyped`, text
+    columns (CSV) are cast as the contract says, and a text that is no value of its type violates `type`. Promises about
+    time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
+    `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
+    completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not given is not
+    evaluated. Raises `UnknownDatasetError`; errors of Spark itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
     verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
