@@ -25,8 +25,9 @@ class CheckResult:
     """The evaluation of one rule.
 
     `failed_count` is in rows (surplus rows for a key; a row with any violating item counts once) and None where rows
-    do not apply. `samples` are up to five distinct offending values in ascending order, a composite key as a mapping;
-    empty where the field's values must not be shown. `message` is for people and never holds a value.
+    do not apply; for a key inside an array or a map it is in surplus values. `samples` are up to five distinct
+    offending values in ascending order, a composite key as a mapping; empty where the field's values must not be shown.
+    `message` is for people and never holds a value.
     `how` says in a few words where the answer came from, for `verify --explain`; it is no part of the result.
     """
 

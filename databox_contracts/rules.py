@@ -515,7 +515,6 @@ class Completeness(Rule):
     kind = "completeness"
     scope = Scope.REFERENCE
     usual_dimension = Dimension.COVERAGE
-    evaluated = False
 
     threshold: Threshold
     period: str | None = None
@@ -593,7 +592,7 @@ class ForeignKey(Rule):
     kind = "foreign_key"
     scope = Scope.REFERENCE
     usual_dimension = Dimension.CONSISTENCY
-    evaluated = False
+    breach = "refer to nothing in {rule.to}"
 
     fields: tuple[str, ...]
     to: str

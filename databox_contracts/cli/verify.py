@@ -29,6 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--option", metavar="KEY=VALUE", action="append", default=[], help="a reader option, repeatable"
     )
+    parser.add_argument(
+        "--reference",
+        metavar="NAME=PATH",
+        action="append",
+        default=[],
+        help="the table of a dataset that foreign keys or completeness name, repeatable",
+    )
     parser.add_argument("--master", metavar="URL", default="local[*]", help="Spark master, or sc:// for Spark Connect")
     parser.add_argument("--samples", metavar="N", type=_count, default=5, help="values shown for each failed rule")
     parser.add_argument(
@@ -105,14 +112,20 @@ def _verify(
     from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
     from databox_contracts.spark.quiet import command_session
     from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
+    from databox_contracts.spark.references import open_reference
     from databox_contracts.spark.verification import verify
 
     options = dict(_option(text) for text in args.option)
-    if "://" not in path:
-        # Spark's process may have another working directory.
-        path = str(Path(path).absolute())
+    references = dict(_reference(text) for text in args.reference)
+    path = _absolute(path)
     chosen = data_format or guess_format(path)
     with command_session(args.master) as spark:
+        opened = {}
+        for name, place in references.items():
+            try:
+                opened[name] = open_reference(spark, place, name, contract)
+            except SPARK_ERRORS as error:
+                raise unreadable(place, error) from error
         try:
             df = read_table(spark, path, format=chosen, options=options)
             return verify(
@@ -123,6 +136,7 @@ def _verify(
                 untyped=chosen in UNTYPED,
                 as_of=args.as_of,
                 timestamp_field=args.timestamp_field,
+                references=opened,
             )
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error
@@ -133,6 +147,20 @@ def _option(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise DataboxError(f"--option {text!r} is not KEY=VALUE.", hint="For example --option nullValue=NA.")
     return key, value
+
+
+def _reference(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals or not name or not path:
+        raise DataboxError(
+            f"--reference {text!r} is not NAME=PATH.", hint="For example --reference weather.stations=stations.parquet."
+        )
+    return name, _absolute(path)
+
+
+def _absolute(path: str) -> str:
+    # Spark's process may have another working directory.
+    return path if "://" in path else str(Path(path).absolute())
 
 
 def _moment(text: str) -> datetime:

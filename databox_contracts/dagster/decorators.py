@@ -15,6 +15,7 @@ from databox_contracts.dagster.evaluations import evaluate_table, only_warns
 from databox_contracts.dagster.io import (
     PARTITIONS_HINT,
     ContractIOManager,
+    reference_keys,
     require_dataframe,
     require_manager,
     require_mode,
@@ -26,6 +27,8 @@ from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from databox_contracts.spark.publication import OnViolation
 
 Event: TypeAlias = "dg.MaterializeResult[Any] | dg.AssetCheckResult"
@@ -39,6 +42,7 @@ def contract_asset(
     dataset: str | None = None,
     on_violation: OnViolation = "fail",
     consumes: Mapping[str, str] | None = None,
+    references: Mapping[str, Any] | None = None,
     samples: int = 5,
     translator: ContractTranslator | None = None,
     io_manager_key: str = "io_manager",
@@ -69,7 +73,9 @@ def contract_asset(
     breaks an error rule does: "fail" publishes nothing and fails the run, "quarantine" holds the violating rows and
     publishes the rest, "warn" publishes all and says so. `consumes` maps the datasets that the function reads to the
     versions it can read (`{"weather.stations": "^2"}`): a parameter named like a dataset's last part is that input,
-    the others are dependencies. `samples` is how many offending values a failed rule shows.
+    the others are dependencies. `references` maps the datasets that foreign keys and completeness name, as the contract
+    names them, to the assets they are (`{"weather.stations": "weather/stations"}`): dependencies, whose published
+    tables are read when the rules are judged. `samples` is how many offending values a failed rule shows.
 
     Asset and checks are described by the contract through `translator`; what is given here goes before it, `tags` and
     `metadata` are added to it. The IO manager of `io_manager_key` has to be a `ContractIOManager`. The remaining
@@ -90,6 +96,7 @@ def contract_asset(
     if partitions_def is not None:
         raise DataboxError("partitions of a contracted asset are not published yet", hint=PARTITIONS_HINT)
     mode = require_mode(on_violation)
+    referenced = reference_keys(references or {})
     using = translator if translator is not None else ContractTranslator()
 
     def decorate(function: Callable[..., Any]) -> dg.AssetsDefinition:
@@ -105,6 +112,8 @@ def contract_asset(
             key=dg.AssetKey.from_coercible(key) if key is not None else None,
             io_manager_key=io_manager_key,
         )
+        # A table that refers to itself does not wait for itself.
+        others = [one for one in referenced.values() if one != spec.key]
         spec = _given(
             spec,
             group_name=group_name,
@@ -120,10 +129,19 @@ def contract_asset(
             },
             code_version=code_version,
             automation_condition=automation_condition,
-        ).replace_attributes(skippable=True, deps=_deps(all_ins, only_deps, deps or ()))
+        ).replace_attributes(skippable=True, deps=_deps(all_ins, [*only_deps, *others], deps or ()))
         groups = check_groups(resolved, chosen, using)
         step = ContractStep(
-            function, parameters, spec.key, resolved, chosen, groups, mode, samples, io_manager_key=io_manager_key
+            function,
+            parameters,
+            spec.key,
+            resolved,
+            chosen,
+            groups,
+            mode,
+            samples,
+            io_manager_key=io_manager_key,
+            references=referenced,
         )
         return dg.multi_asset(
             name=spec.key.to_python_identifier(),
@@ -160,6 +178,7 @@ class ContractStep:
     on_violation: OnViolation
     samples: int
     io_manager_key: str
+    references: Mapping[str, dg.AssetKey]
 
     def compute(self, *, asks_for_manager: bool) -> Callable[..., Iterator[Event]]:
         """The function that Dagster calls: the decorated function's parameters, and the IO manager if it is to ask."""
@@ -203,6 +222,7 @@ class ContractStep:
             on_violation=self.on_violation,
             run_id=context.run.run_id,
             samples=self.samples,
+            references=self._tables(manager),
         )
         if not evaluation.lenient:
             # The results are recorded before the step fails; without an output nothing counts as materialized.
@@ -213,6 +233,10 @@ class ContractStep:
         yield evaluation.materialization(self.key)
         yield from evaluation.results(self.key, groups)
 
+    def _tables(self, manager: ContractIOManager) -> dict[str, DataFrame]:
+        # Of a table that refers to itself, the rows that are judged are meant, not those published before.
+        return manager.references({name: key for name, key in self.references.items() if key != self.key})
+
     def _check(self, manager: ContractIOManager, groups: Sequence[CheckGroup]) -> Iterator[Event]:
         version = manager.place(self.key).current_version()
         evaluation = evaluate_table(
@@ -222,6 +246,7 @@ class ContractStep:
             samples=self.samples,
             lenient=only_warns(self.contract, self.on_violation),
             readable_version=version,
+            references=self._tables(manager),
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

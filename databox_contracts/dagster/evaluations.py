@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -159,12 +159,13 @@ def evaluate_table(
     lenient: bool,
     readable_version: str | None = None,
     untyped: bool = False,
+    references: Mapping[str, DataFrame] | None = None,
 ) -> Evaluation:
     """Verify a table that nothing is to be done with. Errors of Spark pass through."""
     from databox_contracts.spark import verify
 
     started = time.monotonic()
-    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped)
+    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped, references=references)
     return Evaluation(contract, verdict, time.monotonic() - started, readable_version=readable_version, lenient=lenient)
 
 

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: Dagster looks at the annotations of a resource while its class is made.
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CONTRACT_METADATA: Final = "contract"
 DATASET_METADATA: Final = "contract_dataset"
 ON_VIOLATION_METADATA: Final = "on_violation"
+REFERENCES_METADATA: Final = "references"
 MODES: Final = ("fail", "quarantine", "warn")
 PARTITIONS_HINT: Final = "Publish the whole table for now: one partition's rows would replace all others."
 
@@ -33,7 +35,8 @@ class ContractIOManager(dg.ConfigurableIOManager):
     Every input is loaded as a Spark DataFrame of the version that is published when the step opens it. A
     `@contract_asset` publishes its table itself. A plain asset that returns a DataFrame is published here, under the
     contract that its metadata names: `{"contract": "contracts/planes.yaml"}`, with `contract_dataset` where the file
-    has several, and `on_violation` (`fail`, `quarantine`, `warn`).
+    has several, `on_violation` (`fail`, `quarantine`, `warn`), and `references`, the asset keys of the datasets that
+    foreign keys and completeness name: `{"stations": "weather/stations"}`.
 
     `spark` is any resource with a `spark_session`, such as `SharedSparkResource` or dagster-pyspark's
     `LazyPySparkResource`, or a Spark session itself.
@@ -58,6 +61,13 @@ class ContractIOManager(dg.ConfigurableIOManager):
         from databox_contracts.spark import read_published
 
         return read_published(self.spark_session, self.place(asset_key))
+
+    def references(self, keys: Mapping[str, dg.AssetKey]) -> "dict[str, DataFrame]":
+        """The published tables of the assets that promises refer to, by the name they are called there.
+
+        One that is not published yet is left out: the rules that name it say that they could not be evaluated.
+        """
+        return {name: self.read(key) for name, key in keys.items() if self.place(key).current_version() is not None}
 
     def load_input(self, context: dg.InputContext) -> "DataFrame":
         """Open the upstream asset's published table."""
@@ -92,6 +102,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
             asset_key=key,
             on_violation=require_mode(_text(context, ON_VIOLATION_METADATA) or "fail"),
             run_id=context.run_id,
+            references=self.references(_reference_keys(context)),
         )
         if not published.lenient:
             raise published.failure(key)
@@ -107,6 +118,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
         on_violation: "OnViolation",
         run_id: str,
         samples: int = 5,
+        references: "Mapping[str, DataFrame] | None" = None,
     ) -> Evaluation:
         """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised."""
         from databox_contracts.spark import publish
@@ -122,6 +134,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
                 on_violation=on_violation,
                 run_id=run_id,
                 samples=samples,
+                references=references,
             )
         except ContractViolationError as error:
             publication = error.publication
@@ -182,3 +195,25 @@ def require_manager(resources: Any, io_manager_key: str, name: str) -> ContractI
 def _text(context: dg.OutputContext, name: str) -> str | None:
     value = (context.definition_metadata or {}).get(name)
     return None if value is None else str(getattr(value, "value", value))
+
+
+def reference_keys(references: Mapping[str, Any]) -> dict[str, dg.AssetKey]:
+    """The assets of referenced datasets; a text is a key as it is shown, `weather/stations`.
+
+    Raises `DataboxError` for what is no asset key.
+    """
+    try:
+        return {
+            str(name): dg.AssetKey.from_user_string(key) if isinstance(key, str) else dg.AssetKey.from_coercible(key)
+            for name, key in references.items()
+        }
+    except (AttributeError, dg.DagsterError) as error:
+        raise DataboxError(
+            "references maps the name of a dataset to an asset",
+            hint='Write references={"stations": "weather/stations"}.',
+        ) from error
+
+
+def _reference_keys(context: dg.OutputContext) -> dict[str, dg.AssetKey]:
+    value = (context.definition_metadata or {}).get(REFERENCES_METADATA)
+    return reference_keys(getattr(value, "data", value) or {})

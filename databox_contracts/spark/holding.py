@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
-from databox_contracts.rules import Expression, RequiredWhen, Severity
+from databox_contracts.rules import Expression, RequiredWhen, Scope, Severity
 from databox_contracts.spark.counting import Condition
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
@@ -99,19 +99,30 @@ def hold_back(
 ) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
-    All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
+    Held are all rows of a repeated key, those whose foreign key has no match, and those that refer to a held row of the
+    same table. Of the files that rows are kept in, only those that hold one are written again.
     `verdict` is that of all rows, in which every error rule has been evaluated.
     """
     stamp = _Stamp(plan, run_id, at, given)
     repeated = _repeated_keys(candidate, plan, staged)
+    failed = {result.id for result in verdict.with_status(Status.FAILED)}
+    repeated += _unmatched_keys(candidate.all_rows(), stamp, staged, failed)
     flagged = candidate.flagged_rows()
     if flagged is not None:
-        stamp.write(_with_reasons(flagged, stamp, repeated), flagged.columns, staged.held)
+        reasoned = _with_reasons(flagged, stamp, repeated).drop(positional(len(flagged.columns)))
+        stamp.write(reasoned, flagged.columns, staged.held)
     if repeated or any(result.status is Status.FAILED and result.rule in _CONDITIONS for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
+    for _ in range(MOST_GENERATIONS):
+        orphaned = _unmatched_keys(candidate.kept_rows(), stamp, staged)
+        if not orphaned:
+            break
+        _hold_kept_rows(candidate, staged, stamp, orphaned)
     return Held(_rows_in(staged.held))
 
 
+MOST_GENERATIONS: Final = 100
+"""So often rows are held for referring to one that was held before; what is left then fails the publish."""
 _CONDITIONS: Final = (Expression.kind, RequiredWhen.kind)
 
 
@@ -137,7 +148,10 @@ class _Stamp:
 
 @dataclass(frozen=True, slots=True)
 class _Repeated:
-    """The keys that more than one row has, written down: they are asked for more than once."""
+    """The keys whose rows are to be held, written down: they are asked for more than once.
+
+    They are those that more than one row has, or those of a foreign key that have no match.
+    """
 
     check: Check
     path: Path
@@ -150,32 +164,53 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Re
         if check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
             continue
         try:
-            keyed = with_key(everything.view, everything.key_columns(check))
+            items = everything.key_items(check)
+            if items is not None:
+                keyed = with_key(items, [items["k0"]])
+            else:
+                keyed = with_key(everything.view, everything.key_columns(check))
         except NotEvaluableError:
             # Its result says so already, and fails the publish.
             continue
-        path = staged.directory / f"keys_{len(found)}"
         hashes = colliding_hashes(keyed)
-        if not hashes:
-            continue
-        write_parquet(repeated_keys(keyed, hashes), path)
-        if _rows_in(path):
-            found.append(_Repeated(check, path))
+        if hashes:
+            _note(check, repeated_keys(keyed, hashes).drop("rows"), staged, found)
     return found
+
+
+def _unmatched_keys(
+    rows: DataFrame, stamp: _Stamp, staged: Staged, failed: Collection[str] | None = None
+) -> list[_Repeated]:
+    """The keys without a match, of the checks that failed; if they are not named, of those that look at the table."""
+    found: list[_Repeated] = []
+    if not stamp.plan.of(Scope.REFERENCE):
+        return found
+    verification = Verification(rows, stamp.plan, given=stamp.given)
+    for one in verification.matchings:
+        asked = one.itself if failed is None else one.check.id in failed
+        if asked and one.check.severity is Severity.ERROR:
+            _note(one.check, one.unmatched(verification.view), staged, found)
+    return found
+
+
+def _note(check: Check, keys: DataFrame, staged: Staged, found: list[_Repeated]) -> None:
+    path = staged.directory / f"keys_{secrets.token_hex(4)}"
+    write_parquet(keys, path)
+    if _rows_in(path):
+        found.append(_Repeated(check, path))
 
 
 def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]) -> None:
     """Hold the rows that the write could not tell, and write the rest of their files again."""
     kept = candidate.kept_rows()
-    located = kept.select("*", F.col("_metadata.file_name").alias(f"file_{secrets.token_hex(4)}"))
     at_file = positional(len(kept.columns))
-    affected = _with_reasons(located, stamp, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
+    affected = _with_reasons(kept, stamp, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
     files = [candidate.kept / row[0] for row in affected.orderBy(at_file).collect()]
     if not files:
         return
-    marked = _with_reasons(candidate.read(*files), stamp, repeated)
+    marked = _with_reasons(candidate.read(*files), stamp, repeated).drop(at_file)
     stamp.write(marked.where(F.size("reasons") > 0), kept.columns, staged.held)
-    rest = staged.directory / "rest"
+    rest = staged.directory / f"rest_{secrets.token_hex(4)}"
     write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns), rest)
     for old in files:
         old.unlink()
@@ -185,24 +220,45 @@ def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeate
 
 
 def _with_reasons(rows: DataFrame, stamp: _Stamp, repeated: Sequence[_Repeated]) -> DataFrame:
-    """The rows under positional names, and as `reasons` the ids of all error rules that each breaks, as declared."""
-    verification = Verification(rows, stamp.plan, given=stamp.given)
-    width = len(verification.view.columns)
-    marks = {c.check.id: F.when(c.violating(verification.view), c.check.id) for c in verification.held_by()}
-    columns = {f"reason_{id_}": mark for id_, mark in marks.items()}
-    for at, one in enumerate(repeated):
-        parts = comparable(verification.view, verification.key_columns(one.check))
-        columns |= {f"key_{at}_{n}": part for n, part in enumerate(parts)}
-    marked = verification.view.withColumns(columns) if columns else verification.view
-    for at, one in enumerate(repeated):
-        keys = rows.sparkSession.read.parquet(str(one.path)).drop("rows")
-        names = [f"key_{at}_{n}" for n in range(len(keys.columns))]
-        found = keys.toDF(*names).withColumn(f"reason_{one.check.id}", F.lit(one.check.id))
-        marked = marked.join(found, names, "left")
-    own = [F.col(positional(at)) for at in range(width)]
+    """Rows of files under positional names, their file after them, and as `reasons` the ids of all error rules that
+    each breaks, as declared.
+    """
+    mark = secrets.token_hex(4)
+    place = {f"{name}_{mark}": F.col(f"_metadata.{name}") for name in ("file_name", "row_index")}
+    width = len(rows.columns)
+    placed = rows.select("*", *(column.alias(name) for name, column in place.items()))
+    verification = Verification(placed, stamp.plan, given=stamp.given)
+    own = [positional(at) for at in range(width)]
+    place_names = [positional(width), positional(width + 1)]
+    held_by = verification.held_by()
+    columns = {f"reason_{c.check.id}": F.when(c.violating(verification.view), c.check.id) for c in held_by}
+    parts = [_key_parts(verification, one.check) for one in repeated]
+    for at, (found, inside) in enumerate(parts):
+        columns |= {f"key_{at}_{n}": part for n, part in enumerate(found) if not inside}
+    view = verification.view
+    marked = view.withColumns(columns) if columns else view
+    for at, (one, (found, inside)) in enumerate(zip(repeated, parts, strict=True)):
+        names = [f"key_{at}_{n}" for n in range(len(found))]
+        keys = rows.sparkSession.read.parquet(str(one.path)).toDF(*names)
+        if inside:
+            # A row has many values: which rows have one of the keys is found out by their places in the files.
+            having = view.select(*place_names, F.explode(found[0]).alias(names[0])).join(keys, names, "left_semi")
+            keys, names = having.select(*place_names).distinct(), place_names
+        marked = marked.join(keys.withColumn(f"reason_{one.check.id}", F.lit(one.check.id)), names, "left")
     broken = [F.col(f"`reason_{check.id}`") for check in stamp.plan.checks if f"reason_{check.id}" in marked.columns]
     reasons = F.filter(F.array(*broken).cast("array<string>"), lambda reason: reason.isNotNull())
-    return marked.select(*own, reasons.alias("reasons"))
+    return marked.select(*own, place_names[0], reasons.alias("reasons"))
+
+
+def _key_parts(verification: Verification, check: Check) -> tuple[Sequence[Column], bool]:
+    """The parts of a key over the view; of one inside an array or a map all its values as one, which is said."""
+    for one in verification.matchings:
+        if one.check.id == check.id:
+            return one.parts, one.inside
+    values = verification.key_values(check)
+    if values is not None:
+        return [values], True
+    return comparable(verification.view, verification.key_columns(check)), False
 
 
 def _rows_in(path: Path) -> int:

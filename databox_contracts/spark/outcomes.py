@@ -23,14 +23,14 @@ def not_evaluated(check: Check, reason: str) -> CheckResult:
     return check.result(Status.NOT_EVALUATED, message=f"could not be evaluated: {reason}")
 
 
-def counted(check: Check, count: int, rows: int) -> CheckResult:
-    """The result of a rule that `count` of `rows` rows break."""
+def counted(check: Check, count: int, rows: int, *, counted_in: str = "rows") -> CheckResult:
+    """The result of a rule that `count` of `rows` rows break, or whatever else is counted."""
     threshold = threshold_of(check)
     in_percent = threshold.unit is Unit.PERCENT
     exact = (Decimal(100 * count) / rows if rows else Decimal(0)) if in_percent else Decimal(count)
     holds = threshold.holds(exact)
-    promised = "" if threshold.allows_none else f"; promised is {threshold}{'' if in_percent else ' rows'}"
-    message = "" if holds else f"{count} of {rows} rows ({_share(count, rows)}) {check.rule.broken}{promised}"
+    promised = "" if threshold.allows_none else f"; promised is {threshold}{'' if in_percent else f' {counted_in}'}"
+    message = "" if holds else f"{count} of {rows} {counted_in} ({_share(count, rows)}) {check.rule.broken}{promised}"
     return check.result(
         Status.PASSED if holds else Status.FAILED,
         failed_count=count,
@@ -50,9 +50,20 @@ def row_count(check: Check, rows: int) -> CheckResult:
     return check.result(status, observed=rows, threshold=str(threshold), message=message)
 
 
-def repeated(check: Check, surplus: int, keys: int, samples: Sequence[tuple[Any, ...]], rows: int) -> CheckResult:
-    """The result of a key of which `keys` values occur more than once, in `surplus` rows beyond the first of each."""
-    result = counted(check, surplus, rows)
+def repeated(
+    check: Check,
+    surplus: int,
+    keys: int,
+    samples: Sequence[tuple[Any, ...]],
+    rows: int,
+    *,
+    counted_in: str = "rows",
+) -> CheckResult:
+    """The result of a key of which `keys` values occur more than once, in `surplus` rows beyond the first of each.
+
+    Of a key inside an array or a map the values are counted, not the rows.
+    """
+    result = counted(check, surplus, rows, counted_in=counted_in)
     if result.status is Status.PASSED:
         return result
     names = check.key_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_
@@ -12,13 +12,14 @@ from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType as SparkType, StringType, StructField, StructType
 
 from databox_contracts import rules
-from databox_contracts.model import Mode, SchemaModes
-from databox_contracts.plan import Check, Path, Plan
+from databox_contracts.model import Field, Mode, SchemaModes
+from databox_contracts.plan import Check, Hop, Path, Plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import HasType, NotEnforced, Present, Rule, Scope, Severity, Undeclared
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.aggregates import statistic, statistic_columns
 from databox_contracts.spark.casting import cast_text, loses, spark_type_of
+from databox_contracts.spark.completeness import against_number, against_table, judged, periods_of, reference_clock
 from databox_contracts.spark.counting import Condition, Counted, Measured, RowCheck, about_nulls, positional
 from databox_contracts.spark.expressions import (
     Leaf,
@@ -31,9 +32,12 @@ from databox_contracts.spark.expressions import (
 )
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.inside import exploded, is_inside, values_at
 from databox_contracts.spark.predicates import NotEvaluableError, Test, violation
+from databox_contracts.spark.references import Matching, given_table, matching, not_given, own_dataset
 from databox_contracts.spark.sampling import LONGEST
 from databox_contracts.spark.schema import Location, Missing, locate, to_data_type, type_text, undeclared_columns
+from databox_contracts.spark.sql_safety import quoted
 from databox_contracts.spark.timeliness import (
     arrived,
     clock_path,
@@ -73,6 +77,9 @@ class Preparation:
             self._cast_texts()
         self.counted: list[RowCheck] = []
         self.measured: list[Measured] = []
+        self.exploded: dict[tuple[Path, ...], tuple[DataFrame, list[Measured]]] = {}
+        self.matchings: list[Matching] = []
+        self.late: dict[str, Callable[[int], CheckResult]] = {}
         self.answers: dict[str, CheckResult] = {}
         for check in plan.checks:
             self._prepare(check)
@@ -115,15 +122,51 @@ class Preparation:
             column = column.getField(step)
         return column, found.type
 
-    def _one_per_row(self, path: Path) -> tuple[Column, SparkType]:
-        if not all(isinstance(step, str) for step in path):
-            raise NotEvaluableError("it is about one value in each row, and its field is inside an array or a map")
-        return self._single(path, str(path[-1]))
+    def key_values(self, check: Check) -> Column | None:
+        """The values of a key that is inside an array or a map, as one array; None for other keys.
+
+        Raises `NotEvaluableError` for one that is not there.
+        """
+        if len(check.keys) != 1 or not is_inside(check.keys[0]):
+            return None
+        found = self._locate(check.keys[0])
+        return values_at(self.view[positional(found.column)], found.steps)
+
+    def key_items(self, check: Check) -> DataFrame | None:
+        """As `key_values`, each value a row of the column `k0`."""
+        values = self.key_values(check)
+        return self.view.select(F.explode(values).alias("k0")) if values is not None else None
+
+    def _measure(
+        self,
+        check: Check,
+        paths: tuple[Path, ...],
+        columns: Callable[..., tuple[Column, ...]],
+        answer: Callable[[Sequence[Any]], CheckResult],
+    ) -> None:
+        """Aggregate over the values at the paths: in the one pass, inside an array or a map in a query of their own.
+
+        `columns` is given each value and its type in turn.
+        """
+        found = [self._locate(path) for path in paths]
+        if not any(is_inside(path) for path in paths):
+            values = [self._single(path, str(path[-1]))[0] for path in paths]
+            given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]
+            self.measured.append(Measured(check, columns(*given), answer))
+            return
+        rows, values = exploded(self.view, [(positional(one.column), one.steps) for one in found])
+        given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]
+        rows, measured = self.exploded.setdefault(paths, (rows, []))
+        measured.append(Measured(check, columns(*given), answer))
 
     def _conceals(self, path: Path) -> bool:
         pii_class, level = self.plan.contract.governance.pii_class, self.plan.dataset.fields
+        field: Field | None = None
         for step in path:
-            field = next((one for one in level if one.column == step), None)
+            if isinstance(step, Hop):
+                field = getattr(field, step.value, None)
+            else:
+                field = next((one for one in level if one.column == step), None)
             if field is None:
                 return pii_class is not None
             if field.conceals(pii_class):
@@ -226,32 +269,88 @@ class Preparation:
     def _statistic(self, check: Check, rule: rules.Statistic) -> None:
         if not check.path:
             raise NotEvaluableError("a statistic rule is about one field")
-        value, actual = self._one_per_row(check.path)
-        columns = statistic_columns(rule, value, actual)
-        self.measured.append(Measured(check, columns, lambda found: statistic(check, *found, masked=check.masked)))
+
+        def columns(value: Column, actual: SparkType) -> tuple[Column, ...]:
+            return statistic_columns(rule, value, actual)
+
+        self._measure(check, (check.path,), columns, lambda found: statistic(check, *found, masked=check.masked))
 
     def _freshness(self, check: Check, rule: rules.Freshness) -> None:
         path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
-        value, actual = self._one_per_row(path)
         masked, as_of = check.masked or self._conceals(path), self.given.as_of
-        newest = F.max(micros(actual)(value))
-        self.measured.append(Measured(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked)))
+
+        def newest(value: Column, actual: SparkType) -> tuple[Column, ...]:
+            return (F.max(micros(actual)(value)),)
+
+        self._measure(check, (path,), newest, lambda found: fresh(check, found[0], as_of, masked=masked))
 
     def _latency(self, check: Check, rule: rules.Latency) -> None:
         if not 0 <= rule.percentile <= 100:
             raise NotEvaluableError(f"{rule.percentile} is no percentile")
         event_path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         arrival_path = path_of(self.plan.dataset, rule.arrival_field or "")
-        delays = delay(*self._one_per_row(event_path), *self._one_per_row(arrival_path))
         masked = check.masked or self._conceals(event_path) or self._conceals(arrival_path)
-        found = percentile_of(delays, rule.percentile)
-        self.measured.append(Measured(check, (found,), lambda took: arrived(check, took[0], masked=masked)))
+
+        def longest(*both: Any) -> tuple[Column, ...]:
+            return (percentile_of(delay(*both), rule.percentile),)
+
+        self._measure(check, (event_path, arrival_path), longest, lambda took: arrived(check, took[0], masked=masked))
 
     def _retention(self, check: Check, rule: rules.Retention) -> None:
         path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         found = self._locate(path)
         hidden = replace(check, masked=check.masked or self._conceals(path))
         self.counted.append(Counted(hidden, found, too_old(rule, found.type, self.given.as_of)))
+
+    def _foreign_key(self, check: Check, rule: rules.ForeignKey) -> None:
+        reference = given_table(rule.to, self.plan.contract, self.given.references)
+        itself = reference is None and own_dataset(rule.to, self.plan.contract) is self.plan.dataset
+        if reference is None and not itself:
+            raise not_given(rule.to)
+        values = self.key_values(check)
+        inside = values is not None
+        if values is not None:
+            own = [(values, self._locate(check.keys[0]).type)]
+        else:
+            own = [self._single(path, name) for name, path in zip(check.key_names, check.keys, strict=True)]
+        if not own:
+            raise NotEvaluableError("it names no field")
+        self.matchings.append(
+            matching(
+                check,
+                self.plan,
+                own,
+                reference if reference is not None else self.table,
+                inside=inside,
+                itself=itself,
+                case_sensitive=self.case_sensitive,
+            )
+        )
+
+    def _completeness(self, check: Check, rule: rules.Completeness) -> None:
+        periods = periods_of(rule)
+        path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
+        clock, actual = self._single(path, ".".join(map(str, path)))
+        arrived = self.view.select(periods.number(micros(actual)(clock)).alias("period"))
+        arrived = arrived.where("period is not null")
+        masked = check.masked or self._conceals(path)
+        expected = rule.expected
+        if isinstance(expected, int):
+
+            def by_number(samples: int) -> CheckResult:
+                counts = against_number(arrived, expected, periods, self.given.as_of)
+                return judged(check, counts, periods, masked=masked, samples=samples)
+
+            self.late[check.id] = by_number
+            return
+        assert expected is not None
+        reference = given_table(expected, self.plan.contract, self.given.references)
+        if reference is None:
+            raise not_given(expected)
+        time = reference_clock(str(path[-1]), reference.schema)
+        its = periods.number(micros(reference.schema[time].dataType)(F.col(quoted(time)))).alias("period")
+        counts = against_table(arrived, reference.select(its))
+        self.late[check.id] = lambda samples: judged(check, counts, periods, masked=masked, samples=samples)
 
     # --- what the schema answers --------------------------------------------------------------------------------------
 
@@ -305,6 +404,8 @@ _PREPARING: Final[dict[type[Rule], Callable[[Preparation, Check, Any], None]]] =
     rules.Freshness: Preparation._freshness,
     rules.Latency: Preparation._latency,
     rules.Retention: Preparation._retention,
+    rules.ForeignKey: Preparation._foreign_key,
+    rules.Completeness: Preparation._completeness,
 }
 """The kinds of rules that are not the test of one value; all others are."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from databox_contracts.spark.sql_functions import ALLOWED, ALLOWED_FORMS
+
 PLACEHOLDER: Final = re.compile(r"\$?\{\s*\w+\s*\}")
 """`${column}` or `{field}`: the field that the rule is about."""
 
@@ -80,6 +82,8 @@ def refusal(tree: Any) -> str | None:
             return f"calls {name}, which no promise needs"
         if name in _UNSTEADY:
             return f"calls {name}, whose answer is another one each time"
+        if one.key not in ALLOWED_FORMS and (isinstance(one.parent, exp.Dot) or _name_in_spark(one) not in ALLOWED):
+            return f"calls {_name_in_spark(one) or name}, which is not among the functions that a condition may call"
     for one in tree.find_all(exp.Lambda):
         for variable in one.expressions:
             if re.fullmatch(r"[cet]\d+", variable.name):
@@ -93,6 +97,19 @@ def function_name(called: Any) -> str:
         return str(called.name).lower()
     name = str(called.sql_name()).lower()
     return name if name in _UNSAFE or name in _UNSTEADY else str(called.key)
+
+
+_CALL: Final = re.compile(r"(\w+)\(.*\)", re.DOTALL)
+
+
+def _name_in_spark(called: Any) -> str | None:
+    """The name that Spark is given for a function, None for what is not written as a call."""
+    from sqlglot import exp
+
+    if called.key == "anonymous":
+        return str(called.name).lower()
+    match = _CALL.fullmatch(_sql(called)) if not isinstance(called, exp.Binary) else None
+    return match[1].lower() if match is not None else None
 
 
 def tried(tree: Any, now: str) -> str:
@@ -120,6 +137,9 @@ def _safe(node: Any, now: str) -> Any:
         return exp.Var(this=f"try_cast({_sql(node.this)} AS {_sql(node.args['to'])})")
     if node.key == "bracket" and _sql(node).startswith("ELEMENT_AT("):
         return exp.Var(this=f"try_{_sql(node)}")
+    if node.key == "bracket" and _is_item(node):
+        # Of a map with keys that are no texts, `element_at` is the way to a value.
+        return exp.Var(this=f"get({_sql(node.this)}, {_sql(node.expressions[0])})")
     if isinstance(node, exp.TsOrDsToDate | exp.StrToTime | exp.StrToDate):
         return _read_time(node)
     if isinstance(node, exp.Func):
@@ -131,6 +151,12 @@ def _safe(node: Any, now: str) -> Any:
         if name in _SAFE_NAMES and node.key == "anonymous":
             node.set("this", _SAFE_NAMES[name])
     return node
+
+
+def _is_item(bracket: Any) -> bool:
+    """Whether it may be an item of an array, by number, which ends the job where the array is too short."""
+    indices = bracket.expressions
+    return len(indices) == 1 and not indices[0].is_string and _sql(bracket).endswith("]")
 
 
 def _read_time(node: Any) -> Any:

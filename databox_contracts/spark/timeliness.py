@@ -17,6 +17,7 @@ from databox_contracts.model import Dataset, Field
 from databox_contracts.plan import Check, Path
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import Freshness, Latency, Retention
+from databox_contracts.spark.inside import path_inside
 from databox_contracts.spark.predicates import NotEvaluableError, Test
 from databox_contracts.spark.schema import type_text
 
@@ -64,7 +65,9 @@ def _is_clock(field: Field) -> bool:
 def path_of(dataset: Dataset, dotted: str) -> Path:
     """Where a named field is in the table; a name that the contract does not declare is looked for in the table."""
     trail = dataset.trail(dotted)
-    return tuple(step.column for step in trail) if trail is not None else (dotted,)
+    if trail is not None:
+        return tuple(step.column for step in trail)
+    return path_inside(dataset.fields, dotted) or (dotted,)
 
 
 def micros(actual: SparkType) -> Test:

@@ -22,6 +22,7 @@ from databox_contracts.spark.keys import find_duplicates
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.queries import query_result
+from databox_contracts.spark.references import matched_results
 from databox_contracts.spark.sampling import sample_values
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
@@ -40,13 +41,14 @@ def verify(
 ) -> Verdict:
     """Hold a table against its contract.
 
-    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, each query rule
-    one of its own, and only when something failed one more pass collects up to `samples` distinct values for each
-    failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
-    type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
-    the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
-    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
-    `UnknownDatasetError`; errors of Spark itself pass through.
+    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, all foreign keys
+    one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and only when
+    something failed one more pass collects up to `samples` distinct values for each failed rule. With `untyped`, text
+    columns (CSV) are cast as the contract says, and a text that is no value of its type violates `type`. Promises about
+    time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
+    `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
+    completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not given is not
+    evaluated. Raises `UnknownDatasetError`; errors of Spark itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
     verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
@@ -82,12 +84,19 @@ class Verification(Preparation):
             self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
         for measured in self.measured:
             self.answer(measured.answer(found[measured.check.id]))
+        for source, group in self.exploded.values():
+            self._measure_apart(source, group)
         for check in self.plan.of(Scope.AGGREGATE):
             if isinstance(check.rule, RowCount):
                 self.answer(outcomes.row_count(check, rows))
         for check in self.plan.keys:
             if check.id not in self.answers:
                 self.answer(self._key_result(check, rows, samples))
+        for result in matched_results(self.view, self.matchings, rows, samples=samples):
+            self.answer(result)
+        for check in self.plan.of(Scope.REFERENCE):
+            if check.id in self.late:
+                self.answer(self._late_result(check, samples))
         for check in self.plan.of(Scope.QUERY):
             if check.id not in self.answers:
                 self.answer(query_result(check, self.table, self.plan))
@@ -144,13 +153,38 @@ class Verification(Preparation):
     def _columns(self, check: RowCheck | Measured) -> tuple[Column, ...]:
         return check.columns if isinstance(check, Measured) else (F.count_if(check.violating(self.view)),)
 
+    def _measure_apart(self, source: DataFrame, group: Sequence[Measured]) -> None:
+        """Answer aggregates over rows that are not the table's."""
+        columns = [column for measured in group for column in measured.columns]
+        row = source.agg(*(column.alias(f"m{at}") for at, column in enumerate(columns))).collect()[0]
+        at = 0
+        for measured in group:
+            self.answer(measured.answer(row[at : at + len(measured.columns)]))
+            at += len(measured.columns)
+
     def _key_result(self, check: Check, rows: int, samples: int) -> CheckResult:
         try:
+            items = self.key_items(check)
+            if items is not None:
+                inside = find_duplicates(items, [items["k0"]], samples=0 if check.masked else samples)
+                count = items.where("k0 is not null").count()
+                return outcomes.repeated(
+                    check, inside.surplus_rows, inside.keys, inside.samples, count, counted_in="values"
+                )
             columns = self.key_columns(check)
             found = find_duplicates(self.view, columns, samples=0 if check.masked else samples)
         except NotEvaluableError as reason:
             return outcomes.not_evaluated(check, str(reason))
         return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows)
+
+    def _late_result(self, check: Check, samples: int) -> CheckResult:
+        try:
+            with unlogged():
+                return self.late[check.id](samples)
+        except NotEvaluableError as reason:
+            return outcomes.not_evaluated(check, str(reason))
+        except SPARK_ERRORS as error:
+            return outcomes.not_evaluated(check, f"comparing with what is expected fails: {in_words(error)}")
 
     def _add_samples(self, samples: int) -> None:
         failed = [

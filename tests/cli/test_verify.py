@@ -105,3 +105,41 @@ def test_in_a_terminal_only_the_verdict_is_printed(tmp_path: Path) -> None:
     assert (answer.returncode, answer.stderr) == (1, "")
     said = "airlines.carrier.pattern: 1 of 16 rows (6.25 %) do not match ^[0-9A-Z]{2}$"
     assert answer.stdout.splitlines()[0] == f"FAILED        error    {said}"
+
+
+REFERRING = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: shop
+version: 1.0.0
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer}
+      - {name: customer, logicalType: integer, relationships: [{to: customers.id}]}
+  - name: customers
+    properties:
+      - {name: id, logicalType: integer, required: true}
+"""
+
+
+def test_a_foreign_key_is_held_against_the_table_that_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "c.yaml").write_text(REFERRING)
+    (tmp_path / "orders.csv").write_text("id,customer\n1,7\n2,8\n3,\n")
+    (tmp_path / "people.csv").write_text("id\n7\n")
+    asked = [tmp_path / "c.yaml", "--dataset", "orders", "--data", tmp_path / "orders.csv", "--format", "json"]
+
+    def key(*more: Any) -> tuple[int, Any]:
+        code, out, _ = run(capsys, *asked, *more)
+        return code, next(r for r in json.loads(out)["results"] if r["rule"] == "foreign_key")
+
+    code, result = key("--reference", f"customers={tmp_path / 'people.csv'}")
+    assert (code, result["failed_count"], result["samples"]) == (1, 1, [8])
+    code, result = key()
+    assert (code, result["status"]) == (1, "not_evaluated")
+    assert "--reference customers=PATH" in result["message"]
+    for wrong, reason in (("customers", "is not NAME=PATH"), ("customers=gone.parquet", "gone.parquet': there is")):
+        code, out, err = run(capsys, *asked, "--reference", wrong)
+        assert (code, out, reason in err) == (2, "", True), err

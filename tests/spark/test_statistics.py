@@ -107,12 +107,6 @@ def test_what_has_no_meaning_is_not_evaluated(spark: SparkSession, type_: str, r
     assert (found.status, reason in found.message) == (Status.NOT_EVALUATED, True)
 
 
-def test_a_statistic_inside_an_array_says_that_it_cannot_be(spark: SparkSession) -> None:
-    contract = build_contract(build_field("a", "array", item=build_field("item", "int", stat("avg"))))
-    [found] = [r for r in verify(spark.createDataFrame([], "a array<int>"), contract).results if r.rule == "statistic"]
-    assert (found.status, "inside an array" in found.message) == (Status.NOT_EVALUATED, True)
-
-
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 QUERIES: list[tuple[str, str, Any, str]] = [
