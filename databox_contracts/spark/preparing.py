@@ -31,6 +31,7 @@ from databox_contracts.spark.expressions import (
 )
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.known import Known
 from databox_contracts.spark.predicates import NotEvaluableError, Test, violation
 from databox_contracts.spark.sampling import LONGEST
 from databox_contracts.spark.schema import Location, Missing, locate, to_data_type, type_text, undeclared_columns
@@ -45,6 +46,10 @@ from databox_contracts.spark.timeliness import (
     too_old,
 )
 
+_UNANSWERED: Final = {
+    Status.SKIPPED: "nothing was read: it is not enforced",
+    Status.NOT_EVALUATED: "nothing: it could not be evaluated",
+}
 _SETTINGS: Final = {
     "time_zone": "spark.sql.session.timeZone",
     "ansi": "spark.sql.ansi.enabled",
@@ -60,7 +65,15 @@ class Preparation:
     are known without a row.
     """
 
-    def __init__(self, df: DataFrame, plan: Plan, *, untyped: bool = False, given: Given | None = None) -> None:
+    def __init__(
+        self,
+        df: DataFrame,
+        plan: Plan,
+        *,
+        untyped: bool = False,
+        given: Given | None = None,
+        known: Known | None = None,
+    ) -> None:
         self.plan = plan
         self.given = given or Given.at()
         self.schema = df.schema
@@ -71,6 +84,8 @@ class Preparation:
         self._texts: dict[int, SparkType] = {}
         if untyped:
             self._cast_texts()
+        # What is known is known of the texts, and not of the values that they are cast to.
+        self.known = known if known is not None and not self._texts else Known()
         self.counted: list[RowCheck] = []
         self.measured: list[Measured] = []
         self.answers: dict[str, CheckResult] = {}
@@ -93,9 +108,9 @@ class Preparation:
         """The parts of a key as columns of the view. Raises `NotEvaluableError` for a part that is not there."""
         return [self._single(path, name)[0] for name, path in zip(check.key_names, check.keys, strict=True)]
 
-    def answer(self, result: CheckResult) -> None:
-        """Take a result, in place of an earlier one of the same check."""
-        self.answers[result.id] = result
+    def answer(self, result: CheckResult, how: str = "") -> None:
+        """Take a result, in place of an earlier one of the same check, and `how` it was come by."""
+        self.answers[result.id] = replace(result, how=_UNANSWERED.get(result.status, how))
 
     # --- finding columns ----------------------------------------------------------------------------------------------
 
@@ -158,7 +173,7 @@ class Preparation:
         elif rule.scope is Scope.SCHEMA:
             answer = self._schema_result(check)
             if answer is not None:
-                self.answer(answer)
+                self.answer(answer, "the table's schema")
         elif rule.unenforced is not None:
             # Said wherever results are shown; failing every table for what no table could pass would help nobody.
             self.answer(check.result(Status.SKIPPED, message=rule.unenforced))
@@ -227,15 +242,19 @@ class Preparation:
         if not check.path:
             raise NotEvaluableError("a statistic rule is about one field")
         value, actual = self._one_per_row(check.path)
-        columns = statistic_columns(rule, value, actual)
-        self.measured.append(Measured(check, columns, lambda found: statistic(check, *found, masked=check.masked)))
+        columns, about = statistic_columns(rule, value, actual), self._locate(check.path)
+        self.measured.append(
+            Measured(check, columns, lambda found: statistic(check, *found, masked=check.masked), about)
+        )
 
     def _freshness(self, check: Check, rule: rules.Freshness) -> None:
         path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         value, actual = self._one_per_row(path)
         masked, as_of = check.masked or self._conceals(path), self.given.as_of
-        newest = F.max(micros(actual)(value))
-        self.measured.append(Measured(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked)))
+        newest, about = F.max(micros(actual)(value)), self._locate(path)
+        self.measured.append(
+            Measured(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked), about)
+        )
 
     def _latency(self, check: Check, rule: rules.Latency) -> None:
         if not 0 <= rule.percentile <= 100:
