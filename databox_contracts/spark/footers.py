@@ -69,7 +69,9 @@ class TableStatistics:
 
 
 def data_files(directory: Path) -> list[Path]:
-    """The files below a directory that Spark reads as its rows, in order of their names."""
+    """The files below a directory that Spark reads as its rows, in order of their names; a file is its own."""
+    if directory.is_file():
+        return [directory]
     found = (file for file in directory.rglob("*") if file.is_file())
     return sorted(file for file in found if not any(map(_hidden, file.relative_to(directory).parts)))
 

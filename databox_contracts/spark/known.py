@@ -34,6 +34,7 @@ from databox_contracts.spark.footers import ColumnStatistics, TableStatistics
 from databox_contracts.spark.timeliness import MICROS, as_instant, cutoff, micros_of
 
 FILES_JUST_WRITTEN: Final = "statistics of the files just written"
+TRUSTED_FILES: Final = "statistics of the files, which were to be trusted"
 """Where an answer came from, in the words of `verify --explain`."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
@@ -17,9 +18,10 @@ from databox_contracts.rules import RowCount, Scope
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import comparable, find_duplicates
-from databox_contracts.spark.known import Decided
+from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.queries import query_result
@@ -38,6 +40,7 @@ def verify(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    trusted_files: Sequence[Path] | None = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
@@ -46,12 +49,15 @@ def verify(
     failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
     type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
     the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
-    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
+    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
+    `trusted_files` are the Parquet files on this machine that the table is read from, all of them and no others, if
+    the statistics in their footers are to be believed: then only what these do not answer is read. Raises
     `UnknownDatasetError`; errors of Spark itself pass through.
     """
+    known = Known(read_statistics(trusted_files, df.schema), TRUSTED_FILES) if trusted_files is not None else None
     plan = build_plan(contract, contract.dataset(dataset))
-    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
-    return verification.verdict(samples=samples)
+    given = Given.at(as_of, timestamp_field, references)
+    return Verification(df, plan, untyped=untyped, given=given, known=known).verdict(samples=samples)
 
 
 def enforce(
