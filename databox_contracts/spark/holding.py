@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
 from databox_contracts.plan import Check, Plan
-from databox_contracts.results import Status, Verdict
+from databox_contracts.results import Verdict
 from databox_contracts.rules import Expression, RequiredWhen, Severity
 from databox_contracts.spark.counting import Condition
 from databox_contracts.spark.footers import data_files, read_statistics
@@ -138,7 +138,7 @@ def hold_back(
     flagged = candidate.flagged_rows()
     if flagged is not None:
         stamp.write(_with_reasons(flagged, stamp, repeated), flagged.columns, staged.held)
-    if repeated or any(result.status is Status.FAILED and result.rule in _CONDITIONS for result in verdict.results):
+    if repeated or any(result.stops and result.rule in _CONDITIONS for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
     return Held(_rows_in(staged.held))
 

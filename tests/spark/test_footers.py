@@ -64,7 +64,7 @@ BOUNDS: Final = (rules.Minimum, rules.Maximum, rules.ExclusiveMinimum, rules.Exc
 
 def table(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFrame:
     """Through Arrow, which starts no Python worker."""
-    schema = to_arrow_schema(T.StructType.fromDDL(ddl))
+    schema = to_arrow_schema(T.StructType.fromDDL(ddl), timezone="UTC")
     values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     columns = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(columns, schema=schema))
