@@ -56,9 +56,9 @@ class CheckResult:
             return True
         return self.status is Status.FAILED and self.severity is Severity.ERROR
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `verify --format json` prints it."""
-        return {
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """As `verify --format json` prints it; with `how` if it is to explain itself."""
+        facts = {
             "id": self.id,
             "rule": self.rule,
             "field": self.field,
@@ -71,6 +71,7 @@ class CheckResult:
             "samples": list(self.samples),
             "message": self.message,
         }
+        return {**facts, "how": self.how} if explain else facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +112,17 @@ class Verdict:
         more = f"; and {len(stopping) - 5} more" if len(stopping) > 5 else ""
         return f"{name}: {len(stopping)} of {len(self.results)} rules violated: {shown}{more}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `verify --format json` prints it."""
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """As `verify --format json` prints it, or `verify --explain --format json`."""
         return {
             "contract": self.contract,
             "version": self.version,
             "dataset": self.dataset,
             "passed": self.passed,
             "row_count": self.row_count,
-            "results": [result.to_dict() for result in self.results],
+            "results": [result.to_dict(explain=explain) for result in self.results],
         }
 
-    def to_json(self) -> str:
+    def to_json(self, *, explain: bool = False) -> str:
         """`to_dict` as JSON text; the same verdict gives the same text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, default=str)
+        return json.dumps(self.to_dict(explain=explain), indent=2, ensure_ascii=False, default=str)

@@ -45,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what promises about time take for now, in ISO 8601; UTC without a zone",
     )
     parser.add_argument("--timestamp-field", metavar="NAME", help="the time of a row, where a promise names no field")
+    parser.add_argument("--explain", action="store_true", help="show for each rule how it was answered, and what from")
+    parser.add_argument(
+        "--trust-statistics",
+        action="store_true",
+        help="believe the statistics in the footers of Parquet files on this machine, whoever wrote them",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -56,7 +62,10 @@ def run(args: argparse.Namespace) -> int:
     dataset = contract.dataset(args.dataset)
     path, data_format = _place(args, contract, dataset)
     verdict = _verify(args, contract, dataset, path, data_format)
-    print(verdict.to_json() if args.format == "json" else describe(verdict))
+    if args.format == "json":
+        print(verdict.to_json(explain=args.explain))
+    else:
+        print(explained(verdict) if args.explain else describe(verdict))
     return 0 if verdict.passed else 1
 
 
@@ -82,6 +91,13 @@ def describe(verdict: Verdict) -> str:
     settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.settings.items())
     lines.append(f"{name}: {outcome}. {verdict.row_count} rows; rules: {numbers}. Session: {settings}.")
     return "\n".join(lines)
+
+
+def explained(verdict: Verdict) -> str:
+    """The verdict as text, after a line for each rule that says where its answer came from."""
+    width = max((len(result.id) for result in verdict.results), default=0)
+    lines = [f"{result.id:<{width}}  {result.status:<13}  {result.how}" for result in verdict.results]
+    return "\n".join([*lines, "", describe(verdict)])
 
 
 def _place(args: argparse.Namespace, contract: Contract, dataset: Dataset) -> tuple[str, str | None]:
@@ -110,6 +126,7 @@ def _verify(
     args: argparse.Namespace, contract: Contract, dataset: Dataset, path: str, data_format: str | None
 ) -> Verdict:
     from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
+    from databox_contracts.spark.footers import data_files
     from databox_contracts.spark.quiet import command_session
     from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
     from databox_contracts.spark.references import open_reference
@@ -119,6 +136,11 @@ def _verify(
     references = dict(_reference(text) for text in args.reference)
     path = _absolute(path)
     chosen = data_format or guess_format(path)
+    if args.trust_statistics and (chosen != "parquet" or not Path(path).exists()):
+        raise DataboxError(
+            f"{path} has no statistics that could be believed.",
+            hint="Leave out --trust-statistics, or name Parquet files on this machine.",
+        )
     with command_session(args.master) as spark:
         opened = {}
         for name, place in references.items():
@@ -128,6 +150,7 @@ def _verify(
                 raise unreadable(place, error) from error
         try:
             df = read_table(spark, path, format=chosen, options=options)
+            files = data_files(Path(path)) if args.trust_statistics else None
             return verify(
                 df,
                 contract,
@@ -137,6 +160,7 @@ def _verify(
                 as_of=args.as_of,
                 timestamp_field=args.timestamp_field,
                 references=opened,
+                trusted_files=files,
             )
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error

@@ -72,11 +72,15 @@ RowCheck: TypeAlias = Counted | Condition
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A check of aggregates: what has to be aggregated, and the result that follows from it."""
+    """A check of aggregates: what has to be aggregated, and the result that follows from it.
+
+    `location` is the one column that it is about, None where it is about several.
+    """
 
     check: Check
     columns: tuple[Column, ...]
     answer: Callable[[Sequence[Any]], CheckResult]
+    location: Location | None = None
 
 
 def positional(at: int) -> str:

@@ -18,13 +18,19 @@ from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Expression, RequiredWhen, Scope, Severity
 from databox_contracts.spark.counting import Condition
+from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
+from databox_contracts.spark.known import Decided, Known
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
+
+JUDGED_BY_THE_WRITE: Final = "the write, which held every row against it"
+AMONG_THE_FLAGGED: Final = "the rows that the write set apart"
+"""Where an answer came from, in the words of `verify --explain`."""
 
 REASON: Final = "_quarantine_reason"
 TIMESTAMP: Final = "_quarantine_timestamp"
@@ -36,13 +42,17 @@ RUN_ID: Final = "_run_id"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A staged table, split by the write itself: a directory of rows to keep and one of rows to hold."""
+    """A staged table, split by the write itself: a directory of rows to keep and one of rows to hold.
+
+    `judged` are the ids of the rules that the write held every row against.
+    """
 
     spark: SparkSession
     schema: StructType
     root: Path
     flag: str
     kept: Path
+    judged: tuple[str, ...]
 
     @property
     def flagged(self) -> Path:
@@ -60,6 +70,26 @@ class Candidate:
     def kept_rows(self) -> DataFrame:
         """What would be published."""
         return self.read(self.kept)
+
+    def known(self, plan: Plan, given: Given, *, samples: int) -> Known:
+        """What the write found out about all rows; of the rules that it judged, only rows it set apart are read."""
+        files = data_files(self.kept) + (data_files(self.flagged) if self.flagged.is_dir() else [])
+        flagged = self.flagged_rows()
+        if flagged is None:
+            decided = {id_: Decided(0, JUDGED_BY_THE_WRITE) for id_ in self.judged}
+        else:
+            verification = Verification(flagged, plan, given=given)
+            decided = verification.counts(self.judged, how=AMONG_THE_FLAGGED, samples=samples)
+        return Known(read_statistics(files, self.schema), decided=decided)
+
+    def known_of_kept(self, verdict: Verdict) -> Known:
+        """What is known of the rows that stay, when `verdict` is that of all rows: a rule that none broke still holds.
+
+        That the write judged a row good is known of each of them.
+        """
+        unbroken = {result.id: Decided(0, result.how) for result in verdict.results if result.failed_count == 0}
+        judged = {id_: Decided(0, JUDGED_BY_THE_WRITE) for id_ in self.judged}
+        return Known(read_statistics(data_files(self.kept), self.schema), decided=unbroken | judged)
 
     def flagged_rows(self) -> DataFrame | None:
         """What broke a row rule, None if nothing did."""
@@ -80,10 +110,10 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged, given: Given) -> Ca
     """
     verification = Verification(df, plan, given=given)
     flag = f"held_{secrets.token_hex(4)}"
+    judging = [counted for counted in verification.held_by() if not isinstance(counted, Condition)]
     broken = F.lit(False)
-    for counted in verification.held_by():
-        if not isinstance(counted, Condition):
-            broken = broken | counted.violating(verification.view)
+    for counted in judging:
+        broken = broken | counted.violating(verification.view)
     split = verification.view.withColumn(flag, broken).toDF(*df.columns, flag)
     root = staged.directory / "split"
     write_parquet(split, root, partition=flag)
@@ -91,7 +121,8 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged, given: Given) -> Ca
     if not kept.is_dir():
         write_parquet(df.sparkSession.createDataFrame([], df.schema), kept)
     os.rename(kept, staged.data)
-    return Candidate(df.sparkSession, df.schema, root, flag, staged.data)
+    judged = tuple(counted.check.id for counted in judging)
+    return Candidate(df.sparkSession, df.schema, root, flag, staged.data, judged)
 
 
 def hold_back(
@@ -104,14 +135,14 @@ def hold_back(
     `verdict` is that of all rows, in which every error rule has been evaluated.
     """
     stamp = _Stamp(plan, run_id, at, given)
-    repeated = _repeated_keys(candidate, plan, staged)
+    repeated = _repeated_keys(candidate, plan, staged, verdict)
     failed = {result.id for result in verdict.with_status(Status.FAILED)}
     repeated += _unmatched_keys(candidate.all_rows(), stamp, staged, failed)
     flagged = candidate.flagged_rows()
     if flagged is not None:
         reasoned = _with_reasons(flagged, stamp, repeated).drop(positional(len(flagged.columns)))
         stamp.write(reasoned, flagged.columns, staged.held)
-    if repeated or any(result.status is Status.FAILED and result.rule in _CONDITIONS for result in verdict.results):
+    if repeated or any(result.stops and result.rule in _CONDITIONS for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
     for _ in range(MOST_GENERATIONS):
         orphaned = _unmatched_keys(candidate.kept_rows(), stamp, staged)
@@ -157,11 +188,12 @@ class _Repeated:
     path: Path
 
 
-def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Repeated]:
+def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict) -> list[_Repeated]:
+    broken = {result.id for result in verdict.violations}
     everything = Verification(candidate.all_rows(), plan)
     found: list[_Repeated] = []
     for check in plan.keys:
-        if check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
+        if check.id not in broken or check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
             continue
         try:
             items = everything.key_items(check)

@@ -33,6 +33,7 @@ from databox_contracts.spark.expressions import (
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.inside import exploded, is_inside, values_at
+from databox_contracts.spark.known import Known
 from databox_contracts.spark.predicates import NotEvaluableError, Test, violation
 from databox_contracts.spark.references import Matching, given_table, matching, not_given, own_dataset
 from databox_contracts.spark.sampling import LONGEST
@@ -49,6 +50,10 @@ from databox_contracts.spark.timeliness import (
     too_old,
 )
 
+_UNANSWERED: Final = {
+    Status.SKIPPED: "nothing was read: it is not enforced",
+    Status.NOT_EVALUATED: "nothing: it could not be evaluated",
+}
 _SETTINGS: Final = {
     "time_zone": "spark.sql.session.timeZone",
     "ansi": "spark.sql.ansi.enabled",
@@ -64,7 +69,15 @@ class Preparation:
     are known without a row.
     """
 
-    def __init__(self, df: DataFrame, plan: Plan, *, untyped: bool = False, given: Given | None = None) -> None:
+    def __init__(
+        self,
+        df: DataFrame,
+        plan: Plan,
+        *,
+        untyped: bool = False,
+        given: Given | None = None,
+        known: Known | None = None,
+    ) -> None:
         self.plan = plan
         self.given = given or Given.at()
         self.schema = df.schema
@@ -75,6 +88,8 @@ class Preparation:
         self._texts: dict[int, SparkType] = {}
         if untyped:
             self._cast_texts()
+        # What is known is known of the texts, and not of the values that they are cast to.
+        self.known = known if known is not None and not self._texts else Known()
         self.counted: list[RowCheck] = []
         self.measured: list[Measured] = []
         self.exploded: dict[tuple[Path, ...], tuple[DataFrame, list[Measured]]] = {}
@@ -100,9 +115,9 @@ class Preparation:
         """The parts of a key as columns of the view. Raises `NotEvaluableError` for a part that is not there."""
         return [self._single(path, name)[0] for name, path in zip(check.key_names, check.keys, strict=True)]
 
-    def answer(self, result: CheckResult) -> None:
-        """Take a result, in place of an earlier one of the same check."""
-        self.answers[result.id] = result
+    def answer(self, result: CheckResult, how: str = "") -> None:
+        """Take a result, in place of an earlier one of the same check, and `how` it was come by."""
+        self.answers[result.id] = replace(result, how=_UNANSWERED.get(result.status, how))
 
     # --- finding columns ----------------------------------------------------------------------------------------------
 
@@ -152,7 +167,8 @@ class Preparation:
         if not any(is_inside(path) for path in paths):
             values = [self._single(path, str(path[-1]))[0] for path in paths]
             given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]
-            self.measured.append(Measured(check, columns(*given), answer))
+            about = found[0] if len(found) == 1 else None
+            self.measured.append(Measured(check, columns(*given), answer, about))
             return
         rows, values = exploded(self.view, [(positional(one.column), one.steps) for one in found])
         given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]
@@ -201,7 +217,7 @@ class Preparation:
         elif rule.scope is Scope.SCHEMA:
             answer = self._schema_result(check)
             if answer is not None:
-                self.answer(answer)
+                self.answer(answer, "the table's schema")
         elif rule.unenforced is not None:
             # Said wherever results are shown; failing every table for what no table could pass would help nobody.
             self.answer(check.result(Status.SKIPPED, message=rule.unenforced))

@@ -16,8 +16,10 @@ from databox_contracts.errors import ContractViolationError, PublicationError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Status, Verdict
+from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
+from databox_contracts.spark.known import Known
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.versions import Staged, VersionStore
@@ -115,14 +117,16 @@ class _Attempt:
             if self.on_violation == "quarantine":
                 return self._publish_with_quarantine(staged)
             write_parquet(self.df, staged.data)
-            verdict = self._judge(self._staged_rows(staged.data))
+            known = Known(read_statistics(data_files(staged.data), self.df.schema))
+            verdict = self._judge(self._staged_rows(staged.data), known)
             if not verdict.passed and self.on_violation == "fail":
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
 
     def _publish_with_quarantine(self, staged: Staged) -> Publication:
         candidate = write_flagged(self.df, self.plan, staged, self.given)
-        verdict = self._judge(candidate.all_rows())
+        known = candidate.known(self.plan, self.given, samples=self.samples)
+        verdict = self._judge(candidate.all_rows(), known)
         if any(result.stops for result in verdict.with_status(Status.NOT_EVALUATED)):
             # Nobody knows which rows such a rule would hold.
             raise self._rejection(verdict, verdict.row_count)
@@ -135,7 +139,7 @@ class _Attempt:
             if not verdict.passed:
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
-        remaining = self._judge(candidate.kept_rows())
+        remaining = self._judge(candidate.kept_rows(), candidate.known_of_kept(verdict))
         if not remaining.passed:
             raise self._rejection(remaining, verdict.row_count, after=held.rows)
         if remaining.row_count + held.rows != verdict.row_count:
@@ -146,8 +150,8 @@ class _Attempt:
             )
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
 
-    def _judge(self, rows: DataFrame) -> Verdict:
-        return Verification(rows, self.plan, given=self.given).verdict(samples=self.samples)
+    def _judge(self, rows: DataFrame, known: Known | None = None) -> Verdict:
+        return Verification(rows, self.plan, given=self.given, known=known).verdict(samples=self.samples)
 
     def _staged_rows(self, path: Path) -> DataFrame:
         return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))

@@ -114,8 +114,13 @@ def too_old(rule: Retention, actual: SparkType, as_of: datetime) -> Test:
     since_1970 = micros(actual)
     if not 0 <= rule.seconds < _LONGEST:
         raise NotEvaluableError(f"a retention of {rule.seconds} seconds is no length of time")
-    cutoff = micros_of(as_of) - round(rule.seconds * MICROS)
-    return lambda value: since_1970(value) < F.lit(cutoff)
+    earliest = cutoff(rule, as_of)
+    return lambda value: since_1970(value) < F.lit(earliest)
+
+
+def cutoff(rule: Retention, as_of: datetime) -> int:
+    """The earliest time that the promise still keeps, in microseconds since 1970."""
+    return micros_of(as_of) - round(rule.seconds * MICROS)
 
 
 # --- latency ----------------------------------------------------------------------------------------------------------

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from databox_contracts.errors import ContractViolationError
+from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import CheckResult, Status, Verdict
@@ -17,8 +18,10 @@ from databox_contracts.rules import RowCount, Scope
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.keys import find_duplicates
+from databox_contracts.spark.keys import comparable, find_duplicates
+from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.queries import query_result
@@ -38,6 +41,7 @@ def verify(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    trusted_files: Sequence[Path] | None = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
@@ -48,11 +52,14 @@ def verify(
     time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
     `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
     completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not given is not
-    evaluated. Raises `UnknownDatasetError`; errors of Spark itself pass through.
+    evaluated. `trusted_files` are the Parquet files on this machine that the table is read from, all of them and no
+    others, if the statistics in their footers are to be believed: then only what these do not answer is read. Raises
+    `UnknownDatasetError`; errors of Spark itself pass through.
     """
+    known = Known(read_statistics(trusted_files, df.schema), TRUSTED_FILES) if trusted_files is not None else None
     plan = build_plan(contract, contract.dataset(dataset))
-    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
-    return verification.verdict(samples=samples)
+    given = Given.at(as_of, timestamp_field, references)
+    return Verification(df, plan, untyped=untyped, given=given, known=known).verdict(samples=samples)
 
 
 def enforce(
@@ -78,28 +85,34 @@ class Verification(Preparation):
     """One table held against one plan."""
 
     def verdict(self, *, samples: int = 5) -> Verdict:
-        """Run what is left to run. Errors of Spark pass through."""
-        rows, found = self._count()
+        """Run what is left to run: no job for what is known already. Errors of Spark pass through."""
+        decided, open_because = self._take_known()
+        rows, found = self._rows_and_counts()
+        for check, known in decided:
+            result = outcomes.counted(check, known.count, rows)
+            shown = known.samples[:samples] if result.status is Status.FAILED else ()
+            self.answer(replace(result, samples=shown), known.how)
         for counted in self.counted:
-            self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
+            scanned = scan_of(self, counted, open_because.get(counted.check.id, ""))
+            self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows), scanned)
         for measured in self.measured:
-            self.answer(measured.answer(found[measured.check.id]))
+            self.answer(measured.answer(found[measured.check.id]), scan_of(self, measured))
         for source, group in self.exploded.values():
             self._measure_apart(source, group)
         for check in self.plan.of(Scope.AGGREGATE):
             if isinstance(check.rule, RowCount):
-                self.answer(outcomes.row_count(check, rows))
+                self.answer(outcomes.row_count(check, rows), self.known.source if self.known.rows == rows else SCAN)
         for check in self.plan.keys:
             if check.id not in self.answers:
-                self.answer(self._key_result(check, rows, samples))
+                self.answer(*self._key_result(check, rows, samples))
         for result in matched_results(self.view, self.matchings, rows, samples=samples):
-            self.answer(result)
+            self.answer(result, "a join with the keys of the reference")
         for check in self.plan.of(Scope.REFERENCE):
             if check.id in self.late:
-                self.answer(self._late_result(check, samples))
+                self.answer(self._late_result(check, samples), "the rows of each period")
         for check in self.plan.of(Scope.QUERY):
             if check.id not in self.answers:
-                self.answer(query_result(check, self.table, self.plan))
+                self.answer(query_result(check, self.table, self.plan), "a query of its own")
         self._add_samples(samples)
         return Verdict(
             contract=self.plan.contract.id,
@@ -109,6 +122,50 @@ class Verification(Preparation):
             results=tuple(self.answers[check.id] for check in self.plan.checks),
             settings=self.settings,
         )
+
+    def counts(self, ids: Collection[str], *, how: str, samples: int) -> dict[str, Decided]:
+        """How many rows break each of these rules that count rows, with values of theirs; one that fails is left out.
+
+        Each row must be one too many, as for those that `held_by` names. Errors of Spark pass through.
+        """
+        self.counted = [counted for counted in self.counted if counted.check.id in ids]
+        self.measured = []
+        rows, found = self._count()
+        for counted in self.counted:
+            self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
+        self._add_samples(samples)
+        results = [self.answers[counted.check.id] for counted in self.counted]
+        return {result.id: Decided(result.failed_count or 0, how, result.samples) for result in results}
+
+    def _take_known(self) -> tuple[list[tuple[Check, Decided]], dict[str, str]]:
+        """Answer what is known, leave the rest to be counted, and say why it is left."""
+        decided: list[tuple[Check, Decided]] = []
+        open_because: dict[str, str] = {}
+        for counted in tuple(self.counted):
+            known = self.known.count(counted, self.given.as_of)
+            if isinstance(known, Decided):
+                decided.append((counted.check, known))
+                self.counted.remove(counted)
+            elif self.known.statistics is not None:
+                open_because[counted.check.id] = known
+        for measured in tuple(self.measured):
+            aggregates = self.known.aggregates(measured)
+            if aggregates is not None:
+                self.answer(measured.answer(aggregates), self.known.source)
+                self.measured.remove(measured)
+        return decided, open_because
+
+    def _rows_and_counts(self) -> tuple[int, dict[str, Sequence[Any]]]:
+        known = self.known.rows
+        if known is not None and not self.counted and not self.measured:
+            return known, {}
+        rows, found = self._count()
+        if known is not None and known != rows:
+            raise DataboxError(
+                f"the table has {rows} rows, and the statistics of its files say {known}.",
+                hint="Do not write to the files while they are verified, or do not ask for their statistics.",
+            )
+        return rows, found
 
     def _count(self) -> tuple[int, dict[str, Sequence[Any]]]:
         """The number of rows, and what was aggregated for each check, in one job unless a rule ends it."""
@@ -159,23 +216,29 @@ class Verification(Preparation):
         row = source.agg(*(column.alias(f"m{at}") for at, column in enumerate(columns))).collect()[0]
         at = 0
         for measured in group:
-            self.answer(measured.answer(row[at : at + len(measured.columns)]))
+            found = row[at : at + len(measured.columns)]
+            self.answer(measured.answer(found), f"a scan of its own, of all values of {measured.check.field}")
             at += len(measured.columns)
 
-    def _key_result(self, check: Check, rows: int, samples: int) -> CheckResult:
+    def _key_result(self, check: Check, rows: int, samples: int) -> tuple[CheckResult, str]:
+        known, how = self.known.has_no_repeats(check.id), f"hashes of the key ({', '.join(check.key_names)})"
         try:
             items = self.key_items(check)
             if items is not None:
                 inside = find_duplicates(items, [items["k0"]], samples=0 if check.masked else samples)
                 count = items.where("k0 is not null").count()
+                shown = inside.samples
                 return outcomes.repeated(
-                    check, inside.surplus_rows, inside.keys, inside.samples, count, counted_in="values"
-                )
+                    check, inside.surplus_rows, inside.keys, shown, count, counted_in="values"
+                ), how
             columns = self.key_columns(check)
+            if known is not None:
+                comparable(self.view, columns)
+                return outcomes.repeated(check, 0, 0, (), rows), known.how
             found = find_duplicates(self.view, columns, samples=0 if check.masked else samples)
         except NotEvaluableError as reason:
-            return outcomes.not_evaluated(check, str(reason))
-        return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows)
+            return outcomes.not_evaluated(check, str(reason)), how
+        return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows), how
 
     def _late_result(self, check: Check, samples: int) -> CheckResult:
         try:
@@ -198,4 +261,15 @@ class Verification(Preparation):
             return
         found = sample_values(self.view, [values for _, values in failed], samples)
         for (id_, _), shown in zip(failed, found, strict=True):
-            self.answer(replace(self.answers[id_], samples=shown))
+            result = self.answers[id_]
+            self.answer(replace(result, samples=shown), result.how)
+
+
+SCAN: Final = "the scan"
+
+
+def scan_of(prepared: Preparation, check: RowCheck | Measured, because: str = "") -> str:
+    """How the scan answers a check, in the words of `verify --explain`: from which column, and why not without it."""
+    location = getattr(check, "location", None)
+    about = f"{SCAN}, of {prepared.names[location.column]}" if location is not None else f"{SCAN}, of several columns"
+    return f"{about}: {because}" if because else about

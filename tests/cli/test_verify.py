@@ -143,3 +143,30 @@ def test_a_foreign_key_is_held_against_the_table_that_is_named(
     for wrong, reason in (("customers", "is not NAME=PATH"), ("customers=gone.parquet", "gone.parquet': there is")):
         code, out, err = run(capsys, *asked, "--reference", wrong)
         assert (code, out, reason in err) == (2, "", True), err
+
+
+def test_the_explanation_says_where_each_answer_came_from(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, spark: SparkSession
+) -> None:
+    data = tmp_path / "airlines.parquet"
+    spark.sql("select 'AA' as carrier, 'American' as name").write.parquet(str(data))
+    code, out, err = run(capsys, AIRLINES, "--data", data, "--explain")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split(maxsplit=2) == ["airlines.carrier.present", "passed", "the table's schema"]
+    assert [line.split(maxsplit=2)[2] for line in lines if line.startswith("airlines.carrier.required ")] == [
+        "the scan, of carrier"
+    ]
+    assert lines[-1].startswith("urn:databox:aviation:airlines 1.0.0, dataset airlines: holds. 1 rows;")
+    code, out, err = run(capsys, AIRLINES, "--data", data, "--explain", "--trust-statistics", "--format", "json")
+    assert (code, err) == (0, "")
+    answered = {result["id"]: result["how"] for result in json.loads(out)["results"]}
+    assert answered["airlines.carrier.required"] == "statistics of the files, which were to be trusted"
+    assert answered["airlines.carrier.pattern"] == "the scan, of carrier: statistics do not tell it"
+
+
+def test_only_parquet_files_here_have_statistics_to_trust(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, AIRLINES, "--data", WEATHER.with_name("airlines.csv.gz"), "--trust-statistics")
+    assert (code, out) == (2, "")
+    assert "has no statistics that could be believed" in err
+    assert "Leave out --trust-statistics" in err
