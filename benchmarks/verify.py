@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from common import (
@@ -36,7 +37,10 @@ def main() -> None:
                 failed = [result for result in verdict.results if not result.passed]
                 assert bool(failed) is bad, failed
                 print(f"-- {name}: {len(verdict.results)} results, {len(failed)} failed")
-                work = {PLAIN: partial(plain_verification, df), OURS: partial(verify, df, contract, as_of=NOW)}
+                work: dict[str, Callable[[], object]] = {
+                    PLAIN: partial(plain_verification, df),
+                    OURS: partial(verify, df, contract, as_of=NOW),
+                }
                 report(alternate(work, args.rounds), [Bar(OURS, PLAIN, limit)])
 
 

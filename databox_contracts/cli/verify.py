@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from databox_contracts.cli.progress import terminal_progress
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import Status, Verdict
 
@@ -112,7 +113,7 @@ def _verify(
         # Spark's process may have another working directory.
         path = str(Path(path).absolute())
     chosen = data_format or guess_format(path)
-    with command_session(args.master) as spark:
+    with terminal_progress() as progress, command_session(args.master) as spark:
         try:
             df = read_table(spark, path, format=chosen, options=options)
             return verify(
@@ -123,6 +124,7 @@ def _verify(
                 untyped=chosen in UNTYPED,
                 as_of=args.as_of,
                 timestamp_field=args.timestamp_field,
+                progress=progress,
             )
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error

@@ -19,6 +19,7 @@ from databox_contracts.dagster.io import (
     require_manager,
     require_mode,
 )
+from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.signatures import Parameters, input_key, input_keys, read_parameters
 from databox_contracts.dagster.specs import CheckGroup, build_asset_spec, check_groups, check_specs, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
@@ -192,7 +193,7 @@ class ContractStep:
         selected = {check.name for check in context.selected_asset_check_keys}
         groups = [group for group in self.groups if group.name in selected]
         if self.key not in context.selected_asset_keys:
-            yield from self._check(manager, groups)
+            yield from self._check(context, manager, groups)
             return
         produced = self.function(context, **arguments) if self.parameters.takes_context else self.function(**arguments)
         evaluation = manager.publish(
@@ -203,6 +204,7 @@ class ContractStep:
             on_violation=self.on_violation,
             run_id=context.run.run_id,
             samples=self.samples,
+            progress=logged_progress(context.log, self.key.to_user_string()),
         )
         if not evaluation.lenient:
             # The results are recorded before the step fails; without an output nothing counts as materialized.
@@ -213,7 +215,9 @@ class ContractStep:
         yield evaluation.materialization(self.key)
         yield from evaluation.results(self.key, groups)
 
-    def _check(self, manager: ContractIOManager, groups: Sequence[CheckGroup]) -> Iterator[Event]:
+    def _check(
+        self, context: dg.AssetExecutionContext, manager: ContractIOManager, groups: Sequence[CheckGroup]
+    ) -> Iterator[Event]:
         version = manager.place(self.key).current_version()
         evaluation = evaluate_table(
             manager.read(self.key),
@@ -222,6 +226,7 @@ class ContractStep:
             samples=self.samples,
             lenient=only_warns(self.contract, self.on_violation),
             readable_version=version,
+            progress=logged_progress(context.log, self.key.to_user_string()),
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

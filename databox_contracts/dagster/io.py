@@ -10,6 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from databox_contracts.dagster.evaluations import Evaluation
+from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import resolve_contract
 from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from databox_contracts.spark import Publication, TablePlace
+    from databox_contracts.spark.progress import OnProgress
     from databox_contracts.spark.publication import OnViolation
 
 CONTRACT_METADATA: Final = "contract"
@@ -92,6 +94,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
             asset_key=key,
             on_violation=require_mode(_text(context, ON_VIOLATION_METADATA) or "fail"),
             run_id=context.run_id,
+            progress=logged_progress(context.log, name),
         )
         if not published.lenient:
             raise published.failure(key)
@@ -107,6 +110,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
         on_violation: "OnViolation",
         run_id: str,
         samples: int = 5,
+        progress: "OnProgress | None" = None,
     ) -> Evaluation:
         """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised."""
         from databox_contracts.spark import publish
@@ -122,6 +126,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
                 on_violation=on_violation,
                 run_id=run_id,
                 samples=samples,
+                progress=progress,
             )
         except ContractViolationError as error:
             publication = error.publication

@@ -42,7 +42,8 @@ class Counted:
     @property
     def may_fail(self) -> bool:
         """Whether a single row can end the job: Java's expressions may run out of stack."""
-        return isinstance(self.check.rule, Pattern | InvalidCount)
+        rule = self.check.rule
+        return isinstance(rule, Pattern) or (isinstance(rule, InvalidCount) and rule.pattern is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,15 @@ RowCheck: TypeAlias = Counted | Condition
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A check of aggregates: what has to be aggregated, and the result that follows from it."""
+    """A check of aggregates: what has to be aggregated, and the result that follows from it.
+
+    `reads` are the columns of the view that they look at.
+    """
 
     check: Check
     columns: tuple[Column, ...]
     answer: Callable[[Sequence[Any]], CheckResult]
+    reads: frozenset[str] = frozenset()
 
 
 def positional(at: int) -> str:

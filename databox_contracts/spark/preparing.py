@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_
@@ -228,14 +228,14 @@ class Preparation:
             raise NotEvaluableError("a statistic rule is about one field")
         value, actual = self._one_per_row(check.path)
         columns = statistic_columns(rule, value, actual)
-        self.measured.append(Measured(check, columns, lambda found: statistic(check, *found, masked=check.masked)))
+        self._measure(check, columns, lambda found: statistic(check, *found, masked=check.masked), check.path)
 
     def _freshness(self, check: Check, rule: rules.Freshness) -> None:
         path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         value, actual = self._one_per_row(path)
         masked, as_of = check.masked or self._conceals(path), self.given.as_of
         newest = F.max(micros(actual)(value))
-        self.measured.append(Measured(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked)))
+        self._measure(check, (newest,), lambda found: fresh(check, found[0], as_of, masked=masked), path)
 
     def _latency(self, check: Check, rule: rules.Latency) -> None:
         if not 0 <= rule.percentile <= 100:
@@ -245,13 +245,19 @@ class Preparation:
         delays = delay(*self._one_per_row(event_path), *self._one_per_row(arrival_path))
         masked = check.masked or self._conceals(event_path) or self._conceals(arrival_path)
         found = percentile_of(delays, rule.percentile)
-        self.measured.append(Measured(check, (found,), lambda took: arrived(check, took[0], masked=masked)))
+        self._measure(check, (found,), lambda took: arrived(check, took[0], masked=masked), event_path, arrival_path)
 
     def _retention(self, check: Check, rule: rules.Retention) -> None:
         path = clock_path(check, self.plan.dataset, self.given.timestamp_field)
         found = self._locate(path)
         hidden = replace(check, masked=check.masked or self._conceals(path))
         self.counted.append(Counted(hidden, found, too_old(rule, found.type, self.given.as_of)))
+
+    def _measure(
+        self, check: Check, columns: tuple[Column, ...], answer: Callable[[Sequence[Any]], CheckResult], *paths: Path
+    ) -> None:
+        reads = frozenset(positional(self._locate(path).column) for path in paths)
+        self.measured.append(Measured(check, columns, answer, reads))
 
     # --- what the schema answers --------------------------------------------------------------------------------------
 

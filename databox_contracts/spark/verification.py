@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import DataFrame
 
 from databox_contracts.errors import ContractViolationError
 from databox_contracts.model import Contract
-from databox_contracts.plan import Check, build_plan
-from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.plan import build_plan
+from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import RowCount, Scope
 from databox_contracts.spark import outcomes
-from databox_contracts.spark.counting import Measured, RowCheck, positional
-from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.keys import find_duplicates
+from databox_contracts.spark.keys import Key, find_all_duplicates
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
+from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
-from databox_contracts.spark.sampling import sample_values
+from databox_contracts.spark.running import chunked, run_counts
+from databox_contracts.spark.sampling import RULES_AT_ONCE, Offending, sample_values
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
+
+COUNTING: Final = "counting rows"
+KEYS: Final = "comparing keys"
+QUERIES: Final = "running queries"
+SAMPLES: Final = "collecting samples"
+"""The steps of a verification, as its progress names them; the last one is taken only where a rule failed."""
 
 
 def verify(
@@ -37,19 +44,22 @@ def verify(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    progress: OnProgress | None = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
-    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, each query rule
-    one of its own, and only when something failed one more pass collects up to `samples` distinct values for each
-    failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
-    type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
-    the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
-    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
-    `UnknownDatasetError`; errors of Spark itself pass through.
+    One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, each query
+    rule takes one of its own, and only when something failed one more pass collects up to `samples` distinct values for
+    each failed rule. The columns of a wide table are counted by several jobs at a time, no column by two of them; where
+    such a DataFrame does not give the same rows each time it is run, only their number would tell. With `untyped`, text
+    columns (CSV) are cast as the contract says, and a text that is no value of its type violates `type`. Promises about
+    time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
+    `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
+    completeness name, by `contract.dataset` or by the dataset's name alone. `progress` is told what is being done, at
+    each step and every second. Raises `UnknownDatasetError`; errors of Spark itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
-    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
+    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references, progress))
     return verification.verdict(samples=samples)
 
 
@@ -77,6 +87,7 @@ class Verification(Preparation):
 
     def verdict(self, *, samples: int = 5) -> Verdict:
         """Run what is left to run. Errors of Spark pass through."""
+        self.steps = Steps(self.given.progress, self._steps())
         rows, found = self._count()
         for counted in self.counted:
             self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
@@ -85,12 +96,11 @@ class Verification(Preparation):
         for check in self.plan.of(Scope.AGGREGATE):
             if isinstance(check.rule, RowCount):
                 self.answer(outcomes.row_count(check, rows))
-        for check in self.plan.keys:
-            if check.id not in self.answers:
-                self.answer(self._key_result(check, rows, samples))
+        self._judge_keys(rows, samples)
         for check in self.plan.of(Scope.QUERY):
             if check.id not in self.answers:
-                self.answer(query_result(check, self.table, self.plan))
+                with self.steps.step(QUERIES):
+                    self.answer(query_result(check, self.table, self.plan))
         self._add_samples(samples)
         return Verdict(
             contract=self.plan.contract.id,
@@ -101,60 +111,39 @@ class Verification(Preparation):
             settings=self.settings,
         )
 
-    def _count(self) -> tuple[int, dict[str, Sequence[Any]]]:
-        """The number of rows, and what was aggregated for each check, in one job unless a rule ends it."""
-        safe: list[RowCheck | Measured] = [counted for counted in self.counted if not counted.may_fail]
-        safe += self.measured
-        suspects = [counted for counted in self.counted if counted.may_fail]
-        try:
-            with unlogged():
-                return self._aggregate([*safe, *suspects])
-        except SPARK_ERRORS:
-            if not suspects:
-                raise
-        rows, found = self._aggregate(safe)
-        return rows, {**found, **self._apart(suspects)}
+    def _steps(self) -> list[str]:
+        keys, queries = bool(self.plan.keys), bool(self.plan.of(Scope.QUERY))
+        return [COUNTING, *([KEYS] if keys else []), *([QUERIES] if queries else []), SAMPLES]
 
-    def _apart(self, suspects: Sequence[RowCheck]) -> dict[str, Sequence[Any]]:
-        """As `_count`, in ever smaller parts where one fails, so that each rule that does is alone in the end."""
-        if not suspects:
-            return {}
-        try:
-            with unlogged():
-                return self._aggregate(suspects)[1]
-        except SPARK_ERRORS as error:
-            if len(suspects) == 1:
-                self.counted.remove(suspects[0])
-                self.answer(outcomes.not_evaluated(suspects[0].check, f"it fails on a row: {in_words(error)}"))
-                return {}
-        half = len(suspects) // 2
-        return {**self._apart(suspects[:half]), **self._apart(suspects[half:])}
+    def _count(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
+        """The number of rows, and what was aggregated for each check; those that end their job are not evaluated."""
+        chunks = chunked([*self.counted, *self.measured])
+        parts = len(chunks) if len(chunks) > 1 else 0
+        with self.steps.step(COUNTING, parts=parts):
+            counts = run_counts(self.view, chunks, part_done=lambda: self.steps.part_done(COUNTING))
+        self.counted = [counted for counted in self.counted if counted.check.id not in counts.refused]
+        for check in self.plan.checks:
+            if check.id in counts.refused:
+                self.answer(outcomes.not_evaluated(check, f"it fails on a row: {counts.refused[check.id]}"))
+        return counts.rows, counts.found
 
-    def _aggregate(self, checks: Sequence[RowCheck | Measured]) -> tuple[int, dict[str, Sequence[Any]]]:
-        columns = [self._columns(check) for check in checks]
-        measures = [F.count(F.lit(1)), *(column for group in columns for column in group)]
-        row = self.view.agg(*(measure.alias(f"m{at}") for at, measure in enumerate(measures))).collect()[0]
-        found: dict[str, Sequence[Any]] = {}
-        at = 1
-        for check, group in zip(checks, columns, strict=True):
-            found[check.check.id] = row[at : at + len(group)]
-            at += len(group)
-        return int(row[0]), found
-
-    def _columns(self, check: RowCheck | Measured) -> tuple[Column, ...]:
-        return check.columns if isinstance(check, Measured) else (F.count_if(check.violating(self.view)),)
-
-    def _key_result(self, check: Check, rows: int, samples: int) -> CheckResult:
-        try:
-            columns = self.key_columns(check)
-            found = find_duplicates(self.view, columns, samples=0 if check.masked else samples)
-        except NotEvaluableError as reason:
-            return outcomes.not_evaluated(check, str(reason))
-        return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows)
+    def _judge_keys(self, rows: int, samples: int) -> None:
+        checks, keys = [], []
+        for check in self.plan.keys:
+            if check.id not in self.answers:
+                try:
+                    keys.append(Key(self.view, self.key_columns(check), samples=0 if check.masked else samples))
+                    checks.append(check)
+                except NotEvaluableError as reason:
+                    self.answer(outcomes.not_evaluated(check, str(reason)))
+        if keys:
+            with self.steps.step(KEYS):
+                for check, found in zip(checks, find_all_duplicates(keys, rows=rows), strict=True):
+                    self.answer(outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows))
 
     def _add_samples(self, samples: int) -> None:
         failed = [
-            (counted.check.id, values)
+            (counted, values)
             for counted in self.counted
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
@@ -162,6 +151,10 @@ class Verification(Preparation):
         ]
         if not failed or samples <= 0:
             return
-        found = sample_values(self.view, [values for _, values in failed], samples)
-        for (id_, _), shown in zip(failed, found, strict=True):
-            self.answer(replace(self.answers[id_], samples=shown))
+        with self.steps.step(SAMPLES):
+            for at in range(0, len(failed), RULES_AT_ONCE):
+                some = failed[at : at + RULES_AT_ONCE]
+                offending = [Offending(counted.violating(self.view), values) for counted, values in some]
+                found = sample_values(self.view, offending, samples)
+                for (counted, _), shown in zip(some, found, strict=True):
+                    self.answer(replace(self.answers[counted.check.id], samples=shown))
