@@ -24,6 +24,8 @@ COLUMNS: Final = 10
 """A chunk takes columns until it has so many, or"""
 MEASURES: Final = 60
 """so many aggregates; columns that one rule compares stay together whatever their number."""
+CHUNKS: Final = 40
+"""With more chunks than these they are larger instead."""
 AT_ONCE: Final = 4
 """So many chunks are counted at a time."""
 
@@ -63,13 +65,16 @@ def run_counts(
 def chunked(checks: Sequence[Countable], *, wide: int = WIDE) -> list[list[Countable]]:
     """The checks in chunks that share no column; in a single one where they are about at most `wide` columns."""
     groups = _connected(checks)
-    if sum(len(group.columns) for group in groups) <= wide:
+    width = sum(len(group.columns) for group in groups)
+    if width <= wide:
         return [list(checks)]
+    most_columns = max(COLUMNS, width // CHUNKS)
+    most_measures = max(MEASURES, sum(map(_size, checks)) // CHUNKS)
     chunks: list[list[Countable]] = []
     columns = measures = 0
     for group in groups:
         needed = sum(_size(check) for check in group.checks)
-        if not chunks or columns + len(group.columns) > COLUMNS or measures + needed > MEASURES:
+        if not chunks or columns + len(group.columns) > most_columns or measures + needed > most_measures:
             chunks.append([])
             columns = measures = 0
         chunks[-1].extend(group.checks)

@@ -24,6 +24,7 @@ from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.running import chunked, run_counts
 from databox_contracts.spark.sampling import RULES_AT_ONCE, Offending, sample_values
+from databox_contracts.spark.scans import reads_by_column
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
 
@@ -50,13 +51,13 @@ def verify(
 
     One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, each query
     rule takes one of its own, and only when something failed one more pass collects up to `samples` distinct values for
-    each failed rule. The columns of a wide table are counted by several jobs at a time, no column by two of them; where
-    such a DataFrame does not give the same rows each time it is run, only their number would tell. With `untyped`, text
-    columns (CSV) are cast as the contract says, and a text that is no value of its type violates `type`. Promises about
-    time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
-    `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
-    completeness name, by `contract.dataset` or by the dataset's name alone. `progress` is told what is being done, at
-    each step and every second. Raises `UnknownDatasetError`; errors of Spark itself pass through.
+    each failed rule. Where a wide table can be read column by column, several jobs at a time count for it, no column
+    being read by two of them. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no
+    value of its type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not
+    given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are
+    the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
+    `progress` is told what is being done, at each step and every second. Raises `UnknownDatasetError`; errors of Spark
+    itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
     verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references, progress))
@@ -117,7 +118,10 @@ class Verification(Preparation):
 
     def _count(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
         """The number of rows, and what was aggregated for each check; those that end their job are not evaluated."""
-        chunks = chunked([*self.counted, *self.measured])
+        checks = [*self.counted, *self.measured]
+        chunks = chunked(checks)
+        if len(chunks) > 1 and not reads_by_column(self.view):
+            chunks = [checks]
         parts = len(chunks) if len(chunks) > 1 else 0
         with self.steps.step(COUNTING, parts=parts):
             counts = run_counts(self.view, chunks, part_done=lambda: self.steps.part_done(COUNTING))
