@@ -20,8 +20,8 @@ _COLUMNAR: Final = ("parquet", "orc")
 def reads_by_column(df: DataFrame) -> bool:
     """Whether several queries over disjoint columns read no more than a single one over all of them would.
 
-    True for columnar files, a cache or a range with nothing but columns made of columns above; False for everything that
-    would be done again for each query (a filter, a join, a text file, Python), and where Spark does not say.
+    True for columnar files, a cache or a range with nothing but columns made of columns above; False for all that would
+    be done again for each query (a filter, a join, a text file, Python), and where Spark does not say.
     """
     name = f"databox_{secrets.token_hex(8)}"
     spark = df.sparkSession

@@ -53,9 +53,9 @@ def verify(
     rule takes one of its own, and only when something failed one more pass collects up to `samples` distinct values for
     each failed rule. Where a wide table can be read column by column, several jobs at a time count for it, no column
     being read by two of them. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no
-    value of its type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not
-    given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are
-    the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
+    value of its type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if
+    not given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references`
+    are the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
     `progress` is told what is being done, at each step and every second. Raises `UnknownDatasetError`; errors of Spark
     itself pass through.
     """
