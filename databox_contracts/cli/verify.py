@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from databox_contracts.cli.progress import terminal_progress
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import Status, Verdict
 
@@ -141,7 +142,7 @@ def _verify(
             f"{path} has no statistics that could be believed.",
             hint="Leave out --trust-statistics, or name Parquet files on this machine.",
         )
-    with command_session(args.master) as spark:
+    with terminal_progress() as progress, command_session(args.master) as spark:
         opened = {}
         for name, place in references.items():
             try:
@@ -161,6 +162,7 @@ def _verify(
                 timestamp_field=args.timestamp_field,
                 references=opened,
                 trusted_files=files,
+                progress=progress,
             )
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error

@@ -11,6 +11,7 @@ import dagster as dg
 
 from databox_contracts.dagster.evaluations import evaluate_table, only_warns
 from databox_contracts.dagster.io import require_dataframe, require_manager, session_of
+from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import (
     CheckGroup,
     asset_key as translated_key,
@@ -200,6 +201,7 @@ class CheckStep:
             lenient=only_warns(self.contract, self.on_violation),
             readable_version=table.version,
             untyped=table.untyped,
+            progress=logged_progress(context.log, self.key.to_user_string()),
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

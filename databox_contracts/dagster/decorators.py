@@ -20,6 +20,7 @@ from databox_contracts.dagster.io import (
     require_manager,
     require_mode,
 )
+from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.signatures import Parameters, input_key, input_keys, read_parameters
 from databox_contracts.dagster.specs import CheckGroup, build_asset_spec, check_groups, check_specs, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
@@ -211,7 +212,7 @@ class ContractStep:
         selected = {check.name for check in context.selected_asset_check_keys}
         groups = [group for group in self.groups if group.name in selected]
         if self.key not in context.selected_asset_keys:
-            yield from self._check(manager, groups)
+            yield from self._check(context, manager, groups)
             return
         produced = self.function(context, **arguments) if self.parameters.takes_context else self.function(**arguments)
         evaluation = manager.publish(
@@ -223,6 +224,7 @@ class ContractStep:
             run_id=context.run.run_id,
             samples=self.samples,
             references=self._tables(manager),
+            progress=logged_progress(context.log, self.key.to_user_string()),
         )
         if not evaluation.lenient:
             # The results are recorded before the step fails; without an output nothing counts as materialized.
@@ -237,7 +239,9 @@ class ContractStep:
         # Of a table that refers to itself, the rows that are judged are meant, not those published before.
         return manager.references({name: key for name, key in self.references.items() if key != self.key})
 
-    def _check(self, manager: ContractIOManager, groups: Sequence[CheckGroup]) -> Iterator[Event]:
+    def _check(
+        self, context: dg.AssetExecutionContext, manager: ContractIOManager, groups: Sequence[CheckGroup]
+    ) -> Iterator[Event]:
         version = manager.place(self.key).current_version()
         evaluation = evaluate_table(
             manager.read(self.key),
@@ -247,6 +251,7 @@ class ContractStep:
             lenient=only_warns(self.contract, self.on_violation),
             readable_version=version,
             references=self._tables(manager),
+            progress=logged_progress(context.log, self.key.to_user_string()),
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

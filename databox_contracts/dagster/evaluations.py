@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from databox_contracts.spark import Publication
+    from databox_contracts.spark.progress import OnProgress
 
 MOST_NAMED: Final = 10
 """A failure names so many violated rules; its checks show all."""
@@ -160,12 +161,13 @@ def evaluate_table(
     readable_version: str | None = None,
     untyped: bool = False,
     references: Mapping[str, DataFrame] | None = None,
+    progress: OnProgress | None = None,
 ) -> Evaluation:
     """Verify a table that nothing is to be done with. Errors of Spark pass through."""
     from databox_contracts.spark import verify
 
     started = time.monotonic()
-    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped, references=references)
+    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped, references=references, progress=progress)
     return Evaluation(contract, verdict, time.monotonic() - started, readable_version=readable_version, lenient=lenient)
 
 

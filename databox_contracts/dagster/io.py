@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import Field
 
 from databox_contracts.dagster.evaluations import Evaluation
+from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import resolve_contract
 from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from databox_contracts.spark import Publication, TablePlace
+    from databox_contracts.spark.progress import OnProgress
     from databox_contracts.spark.publication import OnViolation
 
 CONTRACT_METADATA: Final = "contract"
@@ -103,6 +105,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
             on_violation=require_mode(_text(context, ON_VIOLATION_METADATA) or "fail"),
             run_id=context.run_id,
             references=self.references(_reference_keys(context)),
+            progress=logged_progress(context.log, name),
         )
         if not published.lenient:
             raise published.failure(key)
@@ -119,6 +122,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
         run_id: str,
         samples: int = 5,
         references: "Mapping[str, DataFrame] | None" = None,
+        progress: "OnProgress | None" = None,
     ) -> Evaluation:
         """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised."""
         from databox_contracts.spark import publish
@@ -135,6 +139,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
                 run_id=run_id,
                 samples=samples,
                 references=references,
+                progress=progress,
             )
         except ContractViolationError as error:
             publication = error.publication

@@ -42,7 +42,8 @@ class Counted:
     @property
     def may_fail(self) -> bool:
         """Whether a single row can end the job: Java's expressions may run out of stack."""
-        return isinstance(self.check.rule, Pattern | InvalidCount)
+        rule = self.check.rule
+        return isinstance(rule, Pattern) or (isinstance(rule, InvalidCount) and rule.pattern is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,23 @@ RowCheck: TypeAlias = Counted | Condition
 class Measured:
     """A check of aggregates: what has to be aggregated, and the result that follows from it.
 
-    `location` is the one column that it is about, None where it is about several.
+    `locations` are the columns that it looks at.
     """
 
     check: Check
     columns: tuple[Column, ...]
     answer: Callable[[Sequence[Any]], CheckResult]
-    location: Location | None = None
+    locations: tuple[Location, ...] = ()
+
+    @property
+    def location(self) -> Location | None:
+        """The one column that it is about, None where it is about several."""
+        return self.locations[0] if len(self.locations) == 1 else None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns of the view that it looks at."""
+        return frozenset(positional(location.column) for location in self.locations)
 
 
 def positional(at: int) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.timeliness import as_instant
 
 
@@ -16,12 +17,13 @@ class Given:
     """The same for everything that is judged in one verification or one publish.
 
     `timestamp_field` tells a row's time where a rule names none. `references` are the other datasets that rules name,
-    by `contract.dataset` or by the dataset's name alone.
+    by `contract.dataset` or by the dataset's name alone. `progress` is told what is being done; None for nobody.
     """
 
     as_of: datetime
     timestamp_field: str | None = None
     references: Mapping[str, DataFrame] = field(default_factory=dict)
+    progress: OnProgress | None = None
 
     @classmethod
     def at(
@@ -29,7 +31,8 @@ class Given:
         as_of: datetime | None = None,
         timestamp_field: str | None = None,
         references: Mapping[str, DataFrame] | None = None,
+        progress: OnProgress | None = None,
     ) -> Given:
         """That time, read as UTC where it has no zone; the real one if there is none."""
         moment = as_instant(as_of) if as_of is not None else datetime.now(UTC)
-        return cls(moment, timestamp_field, dict(references or {}))
+        return cls(moment, timestamp_field, dict(references or {}), progress)

@@ -204,7 +204,7 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, verdict: Ve
         except NotEvaluableError:
             # Its result says so already, and fails the publish.
             continue
-        hashes = colliding_hashes(keyed)
+        hashes = colliding_hashes(keyed, verdict.row_count if items is None else None)
         if hashes:
             _note(check, repeated_keys(keyed, hashes).drop("rows"), staged, found)
     return found

@@ -1,13 +1,16 @@
-"""Exact uniqueness: rows are grouped by a 64-bit hash of their key, and only those that collide are compared."""
+"""Exact uniqueness: 64-bit hashes of the keys are compared, and only the keys whose hashes are equal are looked at."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType
 
@@ -15,6 +18,13 @@ from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import type_text
+
+MEMORY: Final = 128 * 2**20
+"""So many bytes of hashes, 8 for each row and key, are brought to the driver and sorted there; Spark groups more."""
+FEW: Final = 1000
+"""So many colliding hashes are named in a query."""
+MANY: Final = 10_000
+"""So many colliding hashes are sent to where the rows are; with more of them, all rows are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +39,52 @@ class Duplicates:
 _INCOMPARABLE: Final = tuple(kind for kind in (MapType, VARIANT) if kind is not None)
 
 NONE: Final = Duplicates(0, 0)
-FEW: Final = 1000
-"""So many colliding hashes are named in a query; with more of them, all rows are looked at again."""
 
 
-def find_duplicates(view: DataFrame, key: list[Column], *, samples: int) -> Duplicates:
-    """The duplicates of a key; a row with a null part is not compared. `samples` keys at most, in ascending order.
+class Key:
+    """A key of a view's rows, and how many of its duplicates are to be shown.
 
-    One query where no two hashes are equal, two where a few are. Raises `NotEvaluableError` for a part that Spark
-    cannot compare.
+    Raises `NotEvaluableError` for a part that Spark cannot compare.
     """
-    keyed = with_key(view, key)
-    hashes = colliding_hashes(keyed)
+
+    def __init__(self, view: DataFrame, columns: list[Column], *, samples: int) -> None:
+        self.view = view
+        self.parts = comparable(view, columns)
+        self.samples = samples
+
+    @property
+    def keyed(self) -> DataFrame:
+        """As `with_key`."""
+        return _keyed(self.view, self.parts)
+
+    @property
+    def hash(self) -> Column:
+        """The hash of the row's key, null where a part of it is."""
+        return F.when(reduce(and_, (part.isNotNull() for part in self.parts)), F.xxhash64(*self.parts))
+
+
+def find_all_duplicates(keys: Sequence[Key], *, rows: int, memory: int = MEMORY) -> list[Duplicates]:
+    """The duplicates of several keys of one view, which has so many rows; a row with a null part is not compared.
+
+    Where the hashes of all keys fit in so many bytes of memory they are taken in one scan. Each key that has equal
+    hashes needs one more query.
+    """
+    if can_bring_arrow(keys[0].view) and 8 * rows * len(keys) <= memory:
+        hashes = keys[0].view.select(*(key.hash.alias(f"h{at}") for at, key in enumerate(keys)))
+        colliding = _sorted_here(hashes)
+    else:
+        colliding = [colliding_hashes(key.keyed, rows, memory=memory) for key in keys]
+    return [confirmed(key.keyed, found, samples=key.samples) for key, found in zip(keys, colliding, strict=True)]
+
+
+def confirmed(keyed: DataFrame, hashes: Sequence[int], *, samples: int) -> Duplicates:
+    """The real duplicates among the keys with those colliding hashes, which are as `colliding_hashes` gives them."""
     if not hashes:
         return NONE
     repeated = repeated_keys(keyed, hashes)
     parts = [F.col(name) for name in repeated.columns if name != "rows"]
     shown = F.struct(*(as_json(part) for part in parts))
-    if samples > 0 and len(hashes) <= FEW:
+    if samples > 0 and len(hashes) <= MANY:
         # Few enough to be sorted where they are counted.
         ordered = F.array_sort(F.collect_list(F.struct(F.struct(*parts), shown.alias("shown"))))
         first = F.transform(F.slice(ordered, 1, samples), lambda one: one["shown"])
@@ -55,14 +93,18 @@ def find_duplicates(view: DataFrame, key: list[Column], *, samples: int) -> Dupl
     keys, surplus, found = repeated.agg(F.count(F.lit(1)), F.sum(F.col("rows") - 1), first).collect()[0]
     if not keys:
         return NONE
-    if samples > 0 and len(hashes) > FEW:
+    if samples > 0 and len(hashes) > MANY:
         found = [row[0] for row in repeated.orderBy(*parts).limit(samples).select(shown).collect()]
     return Duplicates(int(surplus), int(keys), tuple(tuple(json.loads(part)["v"] for part in key) for key in found))
 
 
 def with_key(view: DataFrame, key: list[Column]) -> DataFrame:
     """The key of every row that has a whole one: its parts `k0…`, and `hash`."""
-    parts = view.select(*(part.alias(f"k{at}") for at, part in enumerate(comparable(view, key))))
+    return _keyed(view, comparable(view, key))
+
+
+def _keyed(view: DataFrame, comparables: list[Column]) -> DataFrame:
+    parts = view.select(*(part.alias(f"k{at}") for at, part in enumerate(comparables)))
     whole = parts.where(reduce(and_, (F.col(name).isNotNull() for name in parts.columns)))
     return whole.select("*", F.xxhash64(*parts.columns).alias("hash"))
 
@@ -83,16 +125,56 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     return parts
 
 
-def colliding_hashes(keyed: DataFrame) -> list[int]:
-    """Hashes that more than one row has: all of them, or one more than `FEW`."""
+# --- which hashes collide ---------------------------------------------------------------------------------------------
+
+
+def colliding_hashes(keyed: DataFrame, rows: int | None = None, *, memory: int = MEMORY) -> list[int]:
+    """Hashes that more than one row has, in ascending order: all of them, or one more than `MANY`.
+
+    They are sorted on the driver where `rows` of them fit in so many bytes of memory, else grouped by Spark.
+    """
+    if rows is not None and 8 * rows <= memory and can_bring_arrow(keyed):
+        return _sorted_here(keyed.select("hash"))[0]
     repeated = keyed.groupBy("hash").agg(F.count(F.lit(1)).alias("rows")).where("rows > 1").select("hash")
-    return [row[0] for row in repeated.limit(FEW + 1).collect()]
+    return sorted(row[0] for row in repeated.limit(MANY + 1).collect())
 
 
-def repeated_keys(keyed: DataFrame, hashes: list[int]) -> DataFrame:
-    """The keys that more than one row really has, each with its number of `rows`; equal hashes alone do not count."""
-    few = len(hashes) <= FEW
-    suspects = keyed.where(f"hash in ({', '.join(f'{value}L' for value in hashes)})") if few else keyed
+def can_bring_arrow(df: DataFrame) -> bool:
+    """Whether this PySpark gives a DataFrame's rows as an Arrow table (4.0 and later)."""
+    return hasattr(df, "toArrow")
+
+
+def _sorted_here(hashes: DataFrame) -> list[list[int]]:
+    table = hashes.toArrow()
+    found = []
+    for name in hashes.columns:
+        column = table.column(name)
+        # One key after the other, so that there is no second copy of all of them.
+        table = table.drop_columns([name])
+        found.append(_repeated(np.sort(column.drop_null().to_numpy())))
+    return found
+
+
+def _repeated(ascending: npt.NDArray[np.int64]) -> list[int]:
+    again = ascending[1:][ascending[1:] == ascending[:-1]]
+    return [int(value) for value in np.unique(again)[: MANY + 1]]
+
+
+# --- which keys really repeat -----------------------------------------------------------------------------------------
+
+
+def repeated_keys(keyed: DataFrame, hashes: Sequence[int]) -> DataFrame:
+    """The keys that more than one row really has, each with its number of `rows`; equal hashes alone do not count.
+
+    `hashes` are those of `colliding_hashes`, which are all where there are at most `MANY`.
+    """
+    if len(hashes) <= FEW:
+        suspects = keyed.where(f"hash in ({', '.join(f'{value}L' for value in hashes)})")
+    elif len(hashes) <= MANY:
+        wanted = keyed.sparkSession.createDataFrame([(value,) for value in hashes], "hash long")
+        suspects = keyed.join(F.broadcast(wanted), "hash", "left_semi")
+    else:
+        suspects = keyed
     parts = [name for name in keyed.columns if name != "hash"]
     return suspects.groupBy(*parts).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
 

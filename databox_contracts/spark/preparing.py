@@ -167,8 +167,7 @@ class Preparation:
         if not any(is_inside(path) for path in paths):
             values = [self._single(path, str(path[-1]))[0] for path in paths]
             given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]
-            about = found[0] if len(found) == 1 else None
-            self.measured.append(Measured(check, columns(*given), answer, about))
+            self.measured.append(Measured(check, columns(*given), answer, tuple(found)))
             return
         rows, values = exploded(self.view, [(positional(one.column), one.steps) for one in found])
         given = [part for value, one in zip(values, found, strict=True) for part in (value, one.type)]

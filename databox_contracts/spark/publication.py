@@ -20,6 +20,7 @@ from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.known import Known
+from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.versions import Staged, VersionStore
@@ -62,13 +63,15 @@ def publish(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    progress: OnProgress | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
 
     The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
     back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
-    the run replaces them. `as_of` and `timestamp_field` are those of `verify`, `as_of` the clock's if not given. Raises
+    the run replaces them. `as_of`, `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not
+    given. Raises
     `ContractViolationError`, with `publication` and `verdict`, when nothing is published for a violation;
     `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
     """
@@ -79,7 +82,7 @@ def publish(
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
-    given = Given.at(as_of or clock(), timestamp_field, references)
+    given = Given.at(as_of or clock(), timestamp_field, references, progress)
     attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given)
     try:
         return attempt.run()

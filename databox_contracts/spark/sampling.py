@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
@@ -13,6 +16,8 @@ from databox_contracts.spark.predicates import Test
 
 LONGEST: Final = 200
 """Characters of a text that a sample shows."""
+RULES_AT_ONCE: Final = 50
+"""Samples are collected for so many failed rules in one pass: an expression for all of thousands is too large."""
 
 
 def as_json(value: Column) -> Column:
@@ -20,10 +25,20 @@ def as_json(value: Column) -> Column:
     return F.to_json(F.struct(value.alias("v")), {"timeZone": "UTC", "ignoreNullFields": "false"})
 
 
-def sample_values(view: DataFrame, failed: Sequence[Column], limit: int) -> list[tuple[Any, ...]]:
-    """For each array of offending values, in order, up to `limit` distinct ones in ascending order of their text."""
-    found = [F.transform(values, _of_rule(at)) for at, values in enumerate(failed)]
-    exploded = view.select(F.explode(F.flatten(F.array(*found))).alias("one")).select("one.*").distinct()
+@dataclass(frozen=True, slots=True)
+class Offending:
+    """Whether a row breaks a rule, and its offending values as an array of JSON texts."""
+
+    violating: Column
+    values: Column
+
+
+def sample_values(view: DataFrame, failed: Sequence[Offending], limit: int) -> list[tuple[Any, ...]]:
+    """For each rule, in order, up to `limit` distinct values in ascending order of their text. One job."""
+    # Arrays are made for the few rows that have something in them.
+    broken = view.where(reduce(or_, (one.violating for one in failed)))
+    found = [F.transform(one.values, _of_rule(at)) for at, one in enumerate(failed)]
+    exploded = broken.select(F.explode(F.flatten(F.array(*found))).alias("one")).select("one.*").distinct()
     # A limit per rule below the shuffle keeps this bounded, whatever number of values offends.
     rank = F.row_number().over(Window.partitionBy("rule").orderBy("value"))
     kept = exploded.withColumn("rank", rank).where(F.col("rank") <= limit).orderBy("rule", "rank").collect()

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import DataFrame
 
 from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
@@ -20,15 +20,25 @@ from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.keys import comparable, find_duplicates
+from databox_contracts.spark.keys import Key, find_all_duplicates
 from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
+from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.references import matched_results
-from databox_contracts.spark.sampling import sample_values
+from databox_contracts.spark.running import chunked, run_counts
+from databox_contracts.spark.sampling import RULES_AT_ONCE, Offending, sample_values
+from databox_contracts.spark.scans import reads_by_column
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
+
+COUNTING: Final = "counting rows"
+KEYS: Final = "comparing keys"
+REFERENCES: Final = "looking keys up"
+QUERIES: Final = "running queries"
+SAMPLES: Final = "collecting samples"
+"""The steps of a verification, as its progress names them; the last one is taken only where a rule failed."""
 
 
 def verify(
@@ -42,23 +52,26 @@ def verify(
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
     trusted_files: Sequence[Path] | None = None,
+    progress: OnProgress | None = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
-    One Spark job counts for all row and aggregate rules, each key takes one more over its own columns, all foreign keys
-    one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and only when
-    something failed one more pass collects up to `samples` distinct values for each failed rule. With `untyped`, text
-    columns (CSV) are cast as the contract says, and a text that is no value of its type violates `type`. Promises about
-    time are held against `as_of` (UTC where it has no zone; now if not given), by the field they name, else
-    `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign keys and
-    completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not given is not
-    evaluated. `trusted_files` are the Parquet files on this machine that the table is read from, all of them and no
-    others, if the statistics in their footers are to be believed: then only what these do not answer is read. Raises
-    `UnknownDatasetError`; errors of Spark itself pass through.
+    One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, all foreign
+    keys take one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and
+    only when something failed one more pass collects up to `samples` distinct values for each failed rule. Where a wide
+    table can be read column by column, several jobs at a time count for it, no column being read by two of them. With
+    `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its type violates
+    `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by the field they
+    name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign
+    keys and completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not
+    given is not evaluated. `trusted_files` are the Parquet files on this machine that the table is read from, all of
+    them and no others, if the statistics in their footers are to be believed: then only what these do not answer is
+    read. `progress` is told what is being done, at each step and every second. Raises `UnknownDatasetError`; errors of
+    Spark itself pass through.
     """
     known = Known(read_statistics(trusted_files, df.schema), TRUSTED_FILES) if trusted_files is not None else None
     plan = build_plan(contract, contract.dataset(dataset))
-    given = Given.at(as_of, timestamp_field, references)
+    given = Given.at(as_of, timestamp_field, references, progress)
     return Verification(df, plan, untyped=untyped, given=given, known=known).verdict(samples=samples)
 
 
@@ -84,8 +97,11 @@ def enforce(
 class Verification(Preparation):
     """One table held against one plan."""
 
+    steps = Steps(None, ())
+
     def verdict(self, *, samples: int = 5) -> Verdict:
         """Run what is left to run: no job for what is known already. Errors of Spark pass through."""
+        self.steps = Steps(self.given.progress, self._steps())
         decided, open_because = self._take_known()
         rows, found = self._rows_and_counts()
         for check, known in decided:
@@ -102,17 +118,12 @@ class Verification(Preparation):
         for check in self.plan.of(Scope.AGGREGATE):
             if isinstance(check.rule, RowCount):
                 self.answer(outcomes.row_count(check, rows), self.known.source if self.known.rows == rows else SCAN)
-        for check in self.plan.keys:
-            if check.id not in self.answers:
-                self.answer(*self._key_result(check, rows, samples))
-        for result in matched_results(self.view, self.matchings, rows, samples=samples):
-            self.answer(result, "a join with the keys of the reference")
-        for check in self.plan.of(Scope.REFERENCE):
-            if check.id in self.late:
-                self.answer(self._late_result(check, samples), "the rows of each period")
+        self._judge_keys(rows, samples)
+        self._judge_references(rows, samples)
         for check in self.plan.of(Scope.QUERY):
             if check.id not in self.answers:
-                self.answer(query_result(check, self.table, self.plan), "a query of its own")
+                with self.steps.step(QUERIES):
+                    self.answer(query_result(check, self.table, self.plan), "a query of its own")
         self._add_samples(samples)
         return Verdict(
             contract=self.plan.contract.id,
@@ -137,6 +148,18 @@ class Verification(Preparation):
         results = [self.answers[counted.check.id] for counted in self.counted]
         return {result.id: Decided(result.failed_count or 0, how, result.samples) for result in results}
 
+    def _steps(self) -> list[str]:
+        asked = {
+            COUNTING: True,
+            KEYS: bool(self.plan.keys),
+            REFERENCES: bool(self.matchings or self.late),
+            QUERIES: bool(self.plan.of(Scope.QUERY)),
+            SAMPLES: True,
+        }
+        return [step for step, wanted in asked.items() if wanted]
+
+    # --- counts -------------------------------------------------------------------------------------------------------
+
     def _take_known(self) -> tuple[list[tuple[Check, Decided]], dict[str, str]]:
         """Answer what is known, leave the rest to be counted, and say why it is left."""
         decided: list[tuple[Check, Decided]] = []
@@ -155,7 +178,7 @@ class Verification(Preparation):
                 self.measured.remove(measured)
         return decided, open_because
 
-    def _rows_and_counts(self) -> tuple[int, dict[str, Sequence[Any]]]:
+    def _rows_and_counts(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
         known = self.known.rows
         if known is not None and not self.counted and not self.measured:
             return known, {}
@@ -167,78 +190,77 @@ class Verification(Preparation):
             )
         return rows, found
 
-    def _count(self) -> tuple[int, dict[str, Sequence[Any]]]:
-        """The number of rows, and what was aggregated for each check, in one job unless a rule ends it."""
-        safe: list[RowCheck | Measured] = [counted for counted in self.counted if not counted.may_fail]
-        safe += self.measured
-        suspects = [counted for counted in self.counted if counted.may_fail]
-        try:
-            with unlogged():
-                return self._aggregate([*safe, *suspects])
-        except SPARK_ERRORS:
-            if not suspects:
-                raise
-        rows, found = self._aggregate(safe)
-        return rows, {**found, **self._apart(suspects)}
-
-    def _apart(self, suspects: Sequence[RowCheck]) -> dict[str, Sequence[Any]]:
-        """As `_count`, in ever smaller parts where one fails, so that each rule that does is alone in the end."""
-        if not suspects:
-            return {}
-        try:
-            with unlogged():
-                return self._aggregate(suspects)[1]
-        except SPARK_ERRORS as error:
-            if len(suspects) == 1:
-                self.counted.remove(suspects[0])
-                self.answer(outcomes.not_evaluated(suspects[0].check, f"it fails on a row: {in_words(error)}"))
-                return {}
-        half = len(suspects) // 2
-        return {**self._apart(suspects[:half]), **self._apart(suspects[half:])}
-
-    def _aggregate(self, checks: Sequence[RowCheck | Measured]) -> tuple[int, dict[str, Sequence[Any]]]:
-        columns = [self._columns(check) for check in checks]
-        measures = [F.count(F.lit(1)), *(column for group in columns for column in group)]
-        row = self.view.agg(*(measure.alias(f"m{at}") for at, measure in enumerate(measures))).collect()[0]
-        found: dict[str, Sequence[Any]] = {}
-        at = 1
-        for check, group in zip(checks, columns, strict=True):
-            found[check.check.id] = row[at : at + len(group)]
-            at += len(group)
-        return int(row[0]), found
-
-    def _columns(self, check: RowCheck | Measured) -> tuple[Column, ...]:
-        return check.columns if isinstance(check, Measured) else (F.count_if(check.violating(self.view)),)
+    def _count(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
+        """The number of rows, and what was aggregated for each check; those that end their job are not evaluated."""
+        checks = [*self.counted, *self.measured]
+        chunks = chunked(checks)
+        if len(chunks) > 1 and not reads_by_column(self.view):
+            chunks = [checks]
+        parts = len(chunks) if len(chunks) > 1 else 0
+        with self.steps.step(COUNTING, parts=parts):
+            counts = run_counts(self.view, chunks, part_done=lambda: self.steps.part_done(COUNTING))
+        self.counted = [counted for counted in self.counted if counted.check.id not in counts.refused]
+        for check in self.plan.checks:
+            if check.id in counts.refused:
+                self.answer(outcomes.not_evaluated(check, f"it fails on a row: {counts.refused[check.id]}"))
+        return counts.rows, counts.found
 
     def _measure_apart(self, source: DataFrame, group: Sequence[Measured]) -> None:
         """Answer aggregates over rows that are not the table's."""
         columns = [column for measured in group for column in measured.columns]
-        row = source.agg(*(column.alias(f"m{at}") for at, column in enumerate(columns))).collect()[0]
+        with self.steps.step(COUNTING):
+            row = source.agg(*(column.alias(f"m{at}") for at, column in enumerate(columns))).collect()[0]
         at = 0
         for measured in group:
             found = row[at : at + len(measured.columns)]
             self.answer(measured.answer(found), f"a scan of its own, of all values of {measured.check.field}")
             at += len(measured.columns)
 
-    def _key_result(self, check: Check, rows: int, samples: int) -> tuple[CheckResult, str]:
-        known, how = self.known.has_no_repeats(check.id), f"hashes of the key ({', '.join(check.key_names)})"
-        try:
-            items = self.key_items(check)
-            if items is not None:
-                inside = find_duplicates(items, [items["k0"]], samples=0 if check.masked else samples)
-                count = items.where("k0 is not null").count()
-                shown = inside.samples
-                return outcomes.repeated(
-                    check, inside.surplus_rows, inside.keys, shown, count, counted_in="values"
-                ), how
-            columns = self.key_columns(check)
+    # --- keys and references ------------------------------------------------------------------------------------------
+
+    def _judge_keys(self, rows: int, samples: int) -> None:
+        checks, keys = [], []
+        for check in self.plan.keys:
+            if check.id in self.answers:
+                continue
+            shown = 0 if check.masked else samples
+            try:
+                items = self.key_items(check)
+                if items is not None:
+                    self.answer(self._items_result(check, items, shown), "hashes of all its values")
+                    continue
+                key = Key(self.view, self.key_columns(check), samples=shown)
+            except NotEvaluableError as reason:
+                self.answer(outcomes.not_evaluated(check, str(reason)))
+                continue
+            known = self.known.has_no_repeats(check.id)
             if known is not None:
-                comparable(self.view, columns)
-                return outcomes.repeated(check, 0, 0, (), rows), known.how
-            found = find_duplicates(self.view, columns, samples=0 if check.masked else samples)
-        except NotEvaluableError as reason:
-            return outcomes.not_evaluated(check, str(reason)), how
-        return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows), how
+                self.answer(outcomes.repeated(check, 0, 0, (), rows), known.how)
+            else:
+                keys.append(key)
+                checks.append(check)
+        if keys:
+            with self.steps.step(KEYS):
+                for check, found in zip(checks, find_all_duplicates(keys, rows=rows), strict=True):
+                    result = outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows)
+                    self.answer(result, f"hashes of the key ({', '.join(check.key_names)})")
+
+    def _items_result(self, check: Check, items: DataFrame, samples: int) -> CheckResult:
+        """The result of a key inside an array or a map, of which each value is a row of `items`."""
+        with self.steps.step(KEYS):
+            count = items.where("k0 is not null").count()
+            found = find_all_duplicates([Key(items, [items["k0"]], samples=samples)], rows=count)[0]
+        return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, count, counted_in="values")
+
+    def _judge_references(self, rows: int, samples: int) -> None:
+        if self.matchings:
+            with self.steps.step(REFERENCES):
+                for result in matched_results(self.view, self.matchings, rows, samples=samples):
+                    self.answer(result, "a join with the keys of the reference")
+        for check in self.plan.of(Scope.REFERENCE):
+            if check.id in self.late:
+                with self.steps.step(REFERENCES):
+                    self.answer(self._late_result(check, samples), "the rows of each period")
 
     def _late_result(self, check: Check, samples: int) -> CheckResult:
         try:
@@ -249,9 +271,11 @@ class Verification(Preparation):
         except SPARK_ERRORS as error:
             return outcomes.not_evaluated(check, f"comparing with what is expected fails: {in_words(error)}")
 
+    # --- samples ------------------------------------------------------------------------------------------------------
+
     def _add_samples(self, samples: int) -> None:
         failed = [
-            (counted.check.id, values)
+            (counted, values)
             for counted in self.counted
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
@@ -259,10 +283,14 @@ class Verification(Preparation):
         ]
         if not failed or samples <= 0:
             return
-        found = sample_values(self.view, [values for _, values in failed], samples)
-        for (id_, _), shown in zip(failed, found, strict=True):
-            result = self.answers[id_]
-            self.answer(replace(result, samples=shown), result.how)
+        with self.steps.step(SAMPLES):
+            for at in range(0, len(failed), RULES_AT_ONCE):
+                some = failed[at : at + RULES_AT_ONCE]
+                offending = [Offending(counted.violating(self.view), values) for counted, values in some]
+                found = sample_values(self.view, offending, samples)
+                for (counted, _), shown in zip(some, found, strict=True):
+                    result = self.answers[counted.check.id]
+                    self.answer(replace(result, samples=shown), result.how)
 
 
 SCAN: Final = "the scan"

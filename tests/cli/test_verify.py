@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -170,3 +171,21 @@ def test_only_parquet_files_here_have_statistics_to_trust(capsys: pytest.Capture
     assert (code, out) == (2, "")
     assert "has no statistics that could be believed" in err
     assert "Leave out --trust-statistics" in err
+
+
+def test_a_terminal_shows_what_is_being_done_and_nothing_of_it_stays(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        code, out, _ = run(capsys, AIRLINES, "--data", WEATHER.with_name("airlines.csv.gz"))
+        terminal.flush()
+        shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert (code, out.count("\n")) == (0, 1)
+    clear = "\r\x1b[K"
+    assert shown.startswith(f"{clear}counting rows (step 1 of 3, 0 s)")
+    assert f"{clear}comparing keys (step 2 of 3, " in shown
+    assert shown.endswith(clear)
+    assert "\n" not in shown
