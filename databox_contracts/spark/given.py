@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from databox_contracts.spark.modes import Applied
 from databox_contracts.spark.timeliness import as_instant
 
 
@@ -16,12 +17,14 @@ class Given:
     """The same for everything that is judged in one verification or one publish.
 
     `timestamp_field` tells a row's time where a rule names none. `references` are the other datasets that rules name,
-    by `contract.dataset` or by the dataset's name alone.
+    by `contract.dataset` or by the dataset's name alone. `applied` is what the schema modes made of the table; None
+    where they were not applied.
     """
 
     as_of: datetime
     timestamp_field: str | None = None
     references: Mapping[str, DataFrame] = field(default_factory=dict)
+    applied: Applied | None = None
 
     @classmethod
     def at(

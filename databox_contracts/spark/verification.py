@@ -9,16 +9,18 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from databox_contracts.errors import ContractViolationError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import RowCount, Scope
+from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import find_duplicates
+from databox_contracts.spark.modes import Applied, apply_modes
+from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.queries import query_result
@@ -37,6 +39,7 @@ def verify(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    schema_modes: ModesGiven = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
@@ -45,12 +48,16 @@ def verify(
     failed rule. With `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its
     type violates `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by
     the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the
-    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone. Raises
-    `UnknownDatasetError`; errors of Spark itself pass through.
+    datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
+
+    `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
+    own. What is judged is the table that `enforce` would return: without what a mode discards, which takes one more job
+    to count. A column of another type than the promised one fails `type` under `freeze`, even if each of its values
+    could be read as that type; the result counts the rows whose values cannot. Raises `UnknownDatasetError`,
+    `DataboxError` for modes that there are not; errors of Spark itself pass through.
     """
-    plan = build_plan(contract, contract.dataset(dataset))
-    verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references))
-    return verification.verdict(samples=samples)
+    given = Given.at(as_of, timestamp_field, references)
+    return _judge(df, contract, dataset, given, schema_modes, samples=samples, untyped=untyped)[0]
 
 
 def enforce(
@@ -62,14 +69,35 @@ def enforce(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    schema_modes: ModesGiven = None,
 ) -> DataFrame:
-    """The same DataFrame if it keeps the contract; raises `ContractViolationError` with the verdict if not."""
-    verdict = verify(
-        df, contract, dataset, samples=samples, as_of=as_of, timestamp_field=timestamp_field, references=references
-    )
+    """The DataFrame, if it keeps the contract: the same one, or what its schema modes make of it.
+
+    Raises `ContractViolationError` with the verdict if not, a `DataValidationError` where a frozen schema is broken.
+    """
+    given = Given.at(as_of, timestamp_field, references)
+    verdict, applied = _judge(df, contract, dataset, given, schema_modes, samples=samples)
     if not verdict.passed:
-        raise ContractViolationError(verdict)
-    return df
+        raise refusal(contract, contract.dataset(dataset), applied, verdict, applied.df)
+    return applied.df
+
+
+def _judge(
+    df: DataFrame,
+    contract: Contract,
+    dataset: str | None,
+    given: Given,
+    schema_modes: ModesGiven,
+    *,
+    samples: int,
+    untyped: bool = False,
+) -> tuple[Verdict, Applied]:
+    chosen = contract.dataset(dataset)
+    applied = apply_modes(df, contract, chosen, effective_modes(contract, chosen, run=schema_modes)).counted()
+    verification = Verification(
+        applied.df, build_plan(contract, chosen), untyped=untyped, given=replace(given, applied=applied)
+    )
+    return verification.verdict(samples=samples), applied
 
 
 class Verification(Preparation):
@@ -155,7 +183,7 @@ class Verification(Preparation):
     def _add_samples(self, samples: int) -> None:
         failed = [
             (counted.check.id, values)
-            for counted in self.counted
+            for counted in (*self.counted, *self.misfits)
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
             and (values := counted.offending(self.view)) is not None
