@@ -153,7 +153,9 @@ class Walk:
                 variants += made[1:]
                 changed = changed or shaped.value is not None or len(made) > 1
                 if len(made) > 1:
-                    shaped = _with_variant_tally(shaped, self._cause("data_type", path, declared, names, table))
+                    shaped = _with_variant_tally(
+                        shaped, self._mistyped_cause(declared, (*path, declared.column), (*names, declared.name), table)
+                    )
                 shapes.append((at, shaped))
             elif self.modes.data_type is Mode.EVOLVE and self._is_variant(column.name, fields):
                 variants.append((at, _same(column, at)))
@@ -232,7 +234,7 @@ class Walk:
         castable = cast_target(actual, field.type)
         target = castable or spark_type_for(field)
         mode = self.modes.data_type
-        cause = self._cause("data_type", path[:-1], field, names[:-1], table, whole=path)
+        cause = self._mistyped_cause(field, path, names, table)
         if castable is not None:
             to = castable
             misfit: Value = lambda value: loses_value(value, actual, to)  # noqa: E731
@@ -252,18 +254,9 @@ class Walk:
                 return Shaped(target, cast, drops=(Reason(cause, misfit),))
         return Shaped(target, cast, tallies=(Tally(cause, Unit.VALUES, _as_count(misfit)),))
 
-    def _cause(
-        self,
-        entity: str,
-        path: Path,
-        field: Field,
-        names: tuple[str, ...],
-        table: str,
-        whole: Path | None = None,
-    ) -> Cause:
-        place = whole if whole is not None else (*path, field.column)
-        dotted = ".".join((*names, field.name)) if not isinstance(place[-1], Hop) else ".".join(names)
-        return Cause(entity, self.modes.data_type, place, dotted or field.name, table, field.column)
+    def _mistyped_cause(self, field: Field, path: Path, names: tuple[str, ...], table: str) -> Cause:
+        inside = (path[-1].value,) if isinstance(path[-1], Hop) else ()
+        return Cause("data_type", self.modes.data_type, path, ".".join((*names, *inside)), table, field.column)
 
     # --- what holds others --------------------------------------------------------------------------------------------
 
