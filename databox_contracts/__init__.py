@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         ContractError,
         ContractViolationError,
         DataboxError,
+        DataValidationError,
         Finding,
         PublicationError,
         SparkUnavailableError,
@@ -35,6 +36,7 @@ _HOMES = {
         (
             "ContractError",
             "ContractViolationError",
+            "DataValidationError",
             "DataboxError",
             "Finding",
             "PublicationError",
@@ -64,6 +66,7 @@ __all__ = [
     "ContractBase",
     "ContractError",
     "ContractViolationError",
+    "DataValidationError",
     "DataboxError",
     "Dataset",
     "Dimension",

@@ -25,6 +25,9 @@ PYTHON: Final = "$python"
 MAY_BE_ABSENT: Final = "mayBeAbsent"
 """In a field's `custom[PYTHON]`: a row need not hold the field, since the class gives it a default."""
 
+IS_MODEL: Final = "isModel"
+"""In a dataset's `custom[PYTHON]`: its class is a Pydantic model."""
+
 # An annotation says what kind of value there is, not how wide the column is; `Annotated[int, DataType(...)]` does.
 _TYPES: Final[dict[Any, DataType]] = {
     str: DataType(Family.STRING),

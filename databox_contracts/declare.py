@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, TypeVar, overload
 
 from pydantic import BaseModel
 
-from databox_contracts.annotations import Reading, default_facts, read_field
+from databox_contracts.annotations import IS_MODEL, PYTHON, Reading, default_facts, read_field
 from databox_contracts.errors import ContractError, DataboxError
 from databox_contracts.model import Contract, Dataset, Field
 from databox_contracts.pydantic_models import model_fields, model_modes, model_rules
@@ -160,6 +160,7 @@ def _contract(cls: type, name: str) -> Contract:
         fields=fields,
         rules=tuple(model_rules(cls, reading)) if is_model else (),
         modes=model_modes(cls) if is_model else None,
+        custom={PYTHON: {IS_MODEL: True}} if is_model else {},
         description=_documentation(cls),
     )
     return Contract(

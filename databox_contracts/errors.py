@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from databox_contracts.results import Verdict
 
@@ -153,6 +153,43 @@ class ContractViolationError(DataboxError):
         super().__init__(message or verdict.summary(), hint=hint)
         self.verdict = verdict
         self.publication = publication
+
+
+class DataValidationError(ContractViolationError):
+    """A table whose schema is frozen, with a table, a column or a value in it that the schema does not have.
+
+    `schema_name` is the contract's id. `table_name` and `column_name` say where: `orders__items` for what is inside the
+    array `items` of `orders`, and no column for a new table. `schema_entity` is "tables", "columns" or "data_type",
+    `contract_mode` its mode, `schema_contract` the modes of all entities. `table_schema` is the declared dataset.
+    `data_item` is one row with what is refused, without the fields whose values must not be shown; None where no row
+    has it. It is no part of the text.
+    """
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        *,
+        message: str | None = None,
+        hint: str | None = None,
+        publication: Any = None,
+        schema_name: str,
+        table_name: str,
+        column_name: str | None,
+        schema_entity: str,
+        contract_mode: str,
+        table_schema: Any,
+        schema_contract: Mapping[str, str],
+        data_item: Any = None,
+    ) -> None:
+        super().__init__(verdict, message=message, hint=hint, publication=publication)
+        self.schema_name = schema_name
+        self.table_name = table_name
+        self.column_name = column_name
+        self.schema_entity = schema_entity
+        self.contract_mode = contract_mode
+        self.table_schema = table_schema
+        self.schema_contract = dict(schema_contract)
+        self.data_item = data_item
 
 
 class UnreadableTableError(DataboxError):

@@ -38,6 +38,7 @@ CORE = (
     "row_validation",
     "schema_registry",
     "declare",
+    "schema_modes",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (
@@ -161,6 +162,7 @@ def test_the_public_names():
         "ContractBase",
         "ContractError",
         "ContractViolationError",
+        "DataValidationError",
         "DataboxError",
         "Dataset",
         "Dimension",

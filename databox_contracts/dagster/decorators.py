@@ -14,6 +14,7 @@ import dagster as dg
 from databox_contracts.dagster.evaluations import evaluate_table, only_warns
 from databox_contracts.dagster.io import (
     PARTITIONS_HINT,
+    SCHEMA_MODES_METADATA,
     ContractIOManager,
     reference_keys,
     require_dataframe,
@@ -25,7 +26,8 @@ from databox_contracts.dagster.signatures import Parameters, input_key, input_ke
 from databox_contracts.dagster.specs import CheckGroup, build_asset_spec, check_groups, check_specs, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.errors import DataboxError
-from databox_contracts.model import Contract, Dataset
+from databox_contracts.model import Contract, Dataset, Mode
+from databox_contracts.schema_modes import ModesGiven, effective_modes, parse_modes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +44,7 @@ def contract_asset(
     contract: Contract | str | Path | None = None,
     dataset: str | None = None,
     on_violation: OnViolation = "fail",
+    schema_modes: ModesGiven = None,
     consumes: Mapping[str, str] | None = None,
     references: Mapping[str, Any] | None = None,
     samples: int = 5,
@@ -72,7 +75,10 @@ def contract_asset(
     `contract` is the contract or its file, a relative path counting from the working directory, else from the
     function's own file; `dataset` names the table where the contract has several. `on_violation` is what data that
     breaks an error rule does: "fail" publishes nothing and fails the run, "quarantine" holds the violating rows and
-    publishes the rest, "warn" publishes all and says so. `consumes` maps the datasets that the function reads to the
+    publishes the rest, "warn" publishes all and says so. `schema_modes` is what becomes of data that the contract does
+    not know: a word (evolve, freeze, discard_row, discard_value), or a mapping from some of tables, columns and
+    data_type; it goes before that of the `ContractIOManager`, and a run's tag `databox/schema_modes` before both.
+    `consumes` maps the datasets that the function reads to the
     versions it can read (`{"weather.stations": "^2"}`): a parameter named like a dataset's last part is that input,
     the others are dependencies. `references` maps the datasets that foreign keys and completeness name, as the contract
     names them, to the assets they are (`{"weather.stations": "weather/stations"}`): dependencies, whose published
@@ -98,12 +104,14 @@ def contract_asset(
         raise DataboxError("partitions of a contracted asset are not published yet", hint=PARTITIONS_HINT)
     mode = require_mode(on_violation)
     referenced = reference_keys(references or {})
+    given_modes = parse_modes(schema_modes)
     using = translator if translator is not None else ContractTranslator()
 
     def decorate(function: Callable[..., Any]) -> dg.AssetsDefinition:
         _require_plain(function)
         resolved = resolve_contract(contract, beside=function.__code__.co_filename)
         chosen = resolved.dataset(dataset)
+        effective_modes(resolved, chosen, asset=given_modes)
         parameters = read_parameters(function)
         all_ins, only_deps = input_keys(parameters, ins or {}, consumes or {}, function.__name__)
         spec = build_asset_spec(
@@ -125,6 +133,7 @@ def contract_asset(
             metadata={
                 **spec.metadata,
                 "on_violation": mode,
+                **({SCHEMA_MODES_METADATA: dg.MetadataValue.json(given_modes)} if given_modes else {}),
                 **({"consumes": dg.MetadataValue.json(dict(consumes))} if consumes else {}),
                 **(metadata or {}),
             },
@@ -143,6 +152,7 @@ def contract_asset(
             samples,
             io_manager_key=io_manager_key,
             references=referenced,
+            schema_modes=given_modes,
         )
         return dg.multi_asset(
             name=spec.key.to_python_identifier(),
@@ -180,6 +190,7 @@ class ContractStep:
     samples: int
     io_manager_key: str
     references: Mapping[str, dg.AssetKey]
+    schema_modes: Mapping[str, Mode]
 
     def compute(self, *, asks_for_manager: bool) -> Callable[..., Iterator[Event]]:
         """The function that Dagster calls: the decorated function's parameters, and the IO manager if it is to ask."""
@@ -211,8 +222,9 @@ class ContractStep:
         manager = require_manager(context.resources, self.io_manager_key, self.key.to_user_string())
         selected = {check.name for check in context.selected_asset_check_keys}
         groups = [group for group in self.groups if group.name in selected]
+        modes = manager.modes_of(self.schema_modes, context.run.tags)
         if self.key not in context.selected_asset_keys:
-            yield from self._check(context, manager, groups)
+            yield from self._check(context, manager, groups, modes)
             return
         produced = self.function(context, **arguments) if self.parameters.takes_context else self.function(**arguments)
         evaluation = manager.publish(
@@ -225,7 +237,12 @@ class ContractStep:
             samples=self.samples,
             references=self._tables(manager),
             progress=logged_progress(context.log, self.key.to_user_string()),
+            schema_modes=modes,
         )
+        if evaluation.left_out:
+            context.log.warning(evaluation.left_out)
+            yield from evaluation.results(self.key, groups)
+            return
         if not evaluation.lenient:
             # The results are recorded before the step fails; without an output nothing counts as materialized.
             yield from evaluation.results(self.key, groups)
@@ -240,7 +257,11 @@ class ContractStep:
         return manager.references({name: key for name, key in self.references.items() if key != self.key})
 
     def _check(
-        self, context: dg.AssetExecutionContext, manager: ContractIOManager, groups: Sequence[CheckGroup]
+        self,
+        context: dg.AssetExecutionContext,
+        manager: ContractIOManager,
+        groups: Sequence[CheckGroup],
+        modes: Mapping[str, Mode],
     ) -> Iterator[Event]:
         version = manager.place(self.key).current_version()
         evaluation = evaluate_table(
@@ -252,6 +273,7 @@ class ContractStep:
             readable_version=version,
             references=self._tables(manager),
             progress=logged_progress(context.log, self.key.to_user_string()),
+            schema_modes=modes,
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

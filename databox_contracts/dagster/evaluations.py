@@ -15,6 +15,7 @@ from databox_contracts.dagster.specs import CheckGroup
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.model import Contract
 from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.schema_modes import ModesGiven
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,6 +42,17 @@ _RULES_TABLE: Final = dg.TableSchema(
 )
 
 
+_DISCARDED_TABLE: Final = dg.TableSchema(
+    columns=[
+        dg.TableColumn("field", "string"),
+        dg.TableColumn("entity", "string", description="What its mode is about: tables, columns or data_type."),
+        dg.TableColumn("mode", "string"),
+        dg.TableColumn("unit", "string", description="Rows, elements of an array, values, or values kept in variants."),
+        dg.TableColumn("count", "int"),
+    ]
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """A verdict on a table with what became of the table.
@@ -55,6 +67,14 @@ class Evaluation:
     publication: Publication | None = None
     readable_version: str | None = None
     lenient: bool = False
+
+    @property
+    def left_out(self) -> str:
+        """Why nothing was published though nothing is violated; empty where something was, or something is."""
+        publication = self.publication
+        if publication is None or publication.published or not self.verdict.passed:
+            return ""
+        return f"{publication.rows_discarded} rows were discarded: the table is new, and its tables mode allows none"
 
     def results(self, key: dg.AssetKey, groups: Iterable[CheckGroup]) -> list[dg.AssetCheckResult]:
         """One per group, which passes when each of its rules was evaluated and holds, or is not ours to run."""
@@ -130,6 +150,7 @@ class Evaluation:
             "rows_quarantined": publication.rows_quarantined,
             "rows_rejected": publication.rows_rejected,
             "rows_discarded": publication.rows_discarded,
+            **_discarded(publication),
             **_readable(publication.version),
         }
         if publication.quarantine is not None:
@@ -162,18 +183,45 @@ def evaluate_table(
     untyped: bool = False,
     references: Mapping[str, DataFrame] | None = None,
     progress: OnProgress | None = None,
+    schema_modes: ModesGiven = None,
 ) -> Evaluation:
     """Verify a table that nothing is to be done with. Errors of Spark pass through."""
     from databox_contracts.spark import verify
 
     started = time.monotonic()
-    verdict = verify(df, contract, dataset, samples=samples, untyped=untyped, references=references, progress=progress)
+    verdict = verify(
+        df,
+        contract,
+        dataset,
+        samples=samples,
+        untyped=untyped,
+        references=references,
+        progress=progress,
+        schema_modes=schema_modes,
+    )
     return Evaluation(contract, verdict, time.monotonic() - started, readable_version=readable_version, lenient=lenient)
 
 
 def only_warns(contract: Contract, on_violation: str) -> bool:
     """Whether a violation found in a table already published is a warning: by request, or in the grace period."""
     return on_violation == "warn" or contract.enforcement.only_warns(datetime.now(UTC).date())
+
+
+def _discarded(publication: Publication) -> dict[str, Any]:
+    """What schema modes left out of rows that stay, and all of it by field; nothing where there is nothing."""
+    if not publication.discarded:
+        return {}
+    records = [
+        dg.TableRecord(
+            {"field": one.field, "entity": one.entity, "mode": str(one.mode), "unit": one.unit, "count": one.count}
+        )
+        for one in publication.discarded
+    ]
+    return {
+        "elements_discarded": publication.elements_discarded,
+        "values_discarded": publication.values_discarded,
+        "discarded": dg.MetadataValue.table(records=records, schema=_DISCARDED_TABLE),
+    }
 
 
 def _readable(version: str | None) -> dict[str, Any]:

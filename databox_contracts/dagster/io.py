@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from databox_contracts.dagster.evaluations import Evaluation
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import resolve_contract
 from databox_contracts.errors import ContractViolationError, DataboxError
-from databox_contracts.model import Contract
+from databox_contracts.model import Contract, Mode
+from databox_contracts.schema_modes import ModesGiven, narrowed, parse_modes, parse_modes_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,9 @@ CONTRACT_METADATA: Final = "contract"
 DATASET_METADATA: Final = "contract_dataset"
 ON_VIOLATION_METADATA: Final = "on_violation"
 REFERENCES_METADATA: Final = "references"
+SCHEMA_MODES_METADATA: Final = "schema_modes"
+SCHEMA_MODES_TAG: Final = "databox/schema_modes"
+"""The tag of a run whose value goes before every other setting: `freeze`, or `columns=evolve, data_type=freeze`."""
 MODES: Final = ("fail", "quarantine", "warn")
 PARTITIONS_HINT: Final = "Publish the whole table for now: one partition's rows would replace all others."
 
@@ -37,8 +41,12 @@ class ContractIOManager(dg.ConfigurableIOManager):
     Every input is loaded as a Spark DataFrame of the version that is published when the step opens it. A
     `@contract_asset` publishes its table itself. A plain asset that returns a DataFrame is published here, under the
     contract that its metadata names: `{"contract": "contracts/planes.yaml"}`, with `contract_dataset` where the file
-    has several, `on_violation` (`fail`, `quarantine`, `warn`), and `references`, the asset keys of the datasets that
-    foreign keys and completeness name: `{"stations": "weather/stations"}`.
+    has several, `on_violation` (`fail`, `quarantine`, `warn`), `schema_modes`, and `references`, the asset keys of the
+    datasets that foreign keys and completeness name: `{"stations": "weather/stations"}`.
+
+    `schema_modes` is what becomes of data that a contract does not know, for every table that says nothing else: a word
+    (`evolve`, `freeze`, `discard_row`, `discard_value`) or a mapping from some of `tables`, `columns`, `data_type`. An
+    asset's own goes before it, a run's tag `databox/schema_modes` before both.
 
     `spark` is any resource with a `spark_session`, such as `SharedSparkResource` or dagster-pyspark's
     `LazyPySparkResource`, or a Spark session itself.
@@ -46,6 +54,21 @@ class ContractIOManager(dg.ConfigurableIOManager):
 
     root: str = Field(description="The directory below which the tables are.")
     spark: dg.ResourceDependency[Any]
+    schema_modes: dict[str, str] = Field(default={}, description="What becomes of data that a contract does not know.")
+
+    @field_validator("schema_modes", mode="before")
+    @classmethod
+    def _read_modes(cls, given: Any) -> Any:
+        # What is no plain value is Dagster's own, to be resolved later.
+        if isinstance(given, str | Mapping):
+            return {entity: str(mode) for entity, mode in parse_modes(given, whose="ContractIOManager").items()}
+        return given
+
+    def modes_of(self, asset: ModesGiven, tags: Mapping[str, str]) -> dict[str, Mode]:
+        """The modes that are set for an asset in a run with those tags, the narrowest first."""
+        written = tags.get(SCHEMA_MODES_TAG)
+        run = parse_modes_text(written, whose=f"the tag {SCHEMA_MODES_TAG}") if written is not None else None
+        return narrowed(self.schema_modes, asset, run)
 
     @property
     def spark_session(self) -> "SparkSession":
@@ -106,8 +129,11 @@ class ContractIOManager(dg.ConfigurableIOManager):
             run_id=context.run_id,
             references=self.references(_reference_keys(context)),
             progress=logged_progress(context.log, name),
+            schema_modes=self.modes_of(_modes(context), _run_tags(context)),
         )
-        if not published.lenient:
+        if published.left_out:
+            context.log.warning(published.left_out)
+        elif not published.lenient:
             raise published.failure(key)
         context.add_output_metadata(dict(published.materialization(key).metadata or {}))
 
@@ -123,6 +149,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
         samples: int = 5,
         references: "Mapping[str, DataFrame] | None" = None,
         progress: "OnProgress | None" = None,
+        schema_modes: ModesGiven = None,
     ) -> Evaluation:
         """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised."""
         from databox_contracts.spark import publish
@@ -140,6 +167,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
                 samples=samples,
                 references=references,
                 progress=progress,
+                schema_modes=schema_modes,
             )
         except ContractViolationError as error:
             publication = error.publication
@@ -195,6 +223,21 @@ def require_manager(resources: Any, io_manager_key: str, name: str) -> ContractI
         f" is a {type(manager).__name__}",
         hint=f'Put a ContractIOManager there: resources={{"{io_manager_key}": ContractIOManager(...)}}.',
     )
+
+
+def _modes(context: dg.OutputContext) -> ModesGiven:
+    value = (context.definition_metadata or {}).get(SCHEMA_MODES_METADATA)
+    found: ModesGiven = getattr(value, "data", getattr(value, "value", value))
+    return found
+
+
+def _run_tags(context: dg.OutputContext) -> Mapping[str, str]:
+    try:
+        tags: Mapping[str, str] = context.step_context.run_tags
+    except dg.DagsterInvariantViolationError:
+        # A context that was built by hand belongs to no run.
+        return {}
+    return tags
 
 
 def _text(context: dg.OutputContext, name: str) -> str | None:

@@ -1,6 +1,9 @@
-"""Text in the types that a contract declares: the value, and whether the text says something that the type cannot."""
+"""Values in the types that a contract declares: the value, and whether it says something that the type cannot."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import Column, functions as F
 from pyspark.sql.types import (
@@ -14,13 +17,16 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    NullType,
     ShortType,
+    StringType,
     TimestampNTZType,
     TimestampType,
 )
 
 from databox_contracts.datatypes import DataType, Family
 from databox_contracts.spark.compat import try_cast
+from databox_contracts.spark.schema import to_data_type
 
 _INTEGERS = {8: ByteType(), 16: ShortType(), 32: IntegerType(), 64: LongType()}
 _EXACT = DecimalType(38, 18)
@@ -65,3 +71,62 @@ def loses(text: Column, target: SparkType) -> Column:
         # A number too large for the type becomes infinite, which only the word may.
         lost = lost | (value.isin(float("inf"), float("-inf")) & text.rlike(r"\d"))
     return F.coalesce(text.isNotNull() & lost, F.lit(False))
+
+
+_TARGETS_OF_NUMBERS = (Family.INTEGER, Family.NUMBER, Family.DECIMAL, Family.STRING)
+_CASTS: Final[Mapping[Family, tuple[Family, ...]]] = {
+    Family.STRING: (
+        Family.BOOLEAN,
+        Family.INTEGER,
+        Family.NUMBER,
+        Family.DECIMAL,
+        Family.DATE,
+        Family.TIMESTAMP,
+        Family.BINARY,
+    ),
+    Family.INTEGER: _TARGETS_OF_NUMBERS,
+    Family.NUMBER: _TARGETS_OF_NUMBERS,
+    Family.DECIMAL: _TARGETS_OF_NUMBERS,
+    Family.BOOLEAN: (Family.STRING,),
+    Family.DATE: (Family.TIMESTAMP, Family.STRING),
+    Family.TIMESTAMP: (Family.DATE, Family.TIMESTAMP, Family.STRING),
+}
+"""What values of a type may be read as, each of them judged; of any other type none fits, a 1 being no true."""
+
+_TOO_LONG = float(2**63)
+"""The least number that no long holds, and that a cast to one quietly makes the largest."""
+
+
+def cast_target(actual: SparkType, declared: DataType) -> SparkType | None:
+    """The Spark type that values of `actual` can be read as for a declared type; None where no value can."""
+    had = to_data_type(actual)
+    target = StringType() if declared.family is Family.STRING else spark_type_of(declared)
+    if isinstance(actual, NullType):
+        return target
+    return target if had is not None and declared.family in _CASTS.get(had.family, ()) else None
+
+
+def cast_value(value: Column, actual: SparkType, target: SparkType) -> Column:
+    """The value in the other type, null where it does not fit."""
+    if isinstance(actual, NullType):
+        return value.cast(target)
+    return F.when(~loses_value(value, actual, target), try_cast(value, target))
+
+
+def loses_value(value: Column, actual: SparkType, target: SparkType) -> Column:
+    """Whether a value is there and the other type has none that says the same; never null.
+
+    Texts are read as `loses` says. Everything has its text. Any other value fits if it comes back unchanged: no
+    fraction, no time of day and no digit may be lost, and NaN fits no decimal.
+    """
+    if isinstance(actual, StringType):
+        return loses(value, target)
+    if isinstance(actual, NullType) or isinstance(target, StringType):
+        return F.lit(False)
+    cast = try_cast(value, target)
+    lost = cast.isNull() | ~try_cast(cast, actual).eqNullSafe(value)
+    if isinstance(target, LongType) and isinstance(actual, FloatType | DoubleType):
+        lost = lost | (value >= _TOO_LONG)
+    if isinstance(actual, LongType) and isinstance(target, FloatType | DoubleType):
+        lost = lost | (cast >= _TOO_LONG)
+    return F.coalesce(value.isNotNull() & lost, F.lit(False))

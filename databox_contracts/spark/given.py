@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame
 
 from databox_contracts.spark.progress import OnProgress
+from databox_contracts.spark.modes import Applied
 from databox_contracts.spark.timeliness import as_instant
 
 
@@ -18,12 +19,14 @@ class Given:
 
     `timestamp_field` tells a row's time where a rule names none. `references` are the other datasets that rules name,
     by `contract.dataset` or by the dataset's name alone. `progress` is told what is being done; None for nobody.
+    `applied` is what the schema modes made of the table; None where they were not applied.
     """
 
     as_of: datetime
     timestamp_field: str | None = None
     references: Mapping[str, DataFrame] = field(default_factory=dict)
     progress: OnProgress | None = None
+    applied: Applied | None = None
 
     @classmethod
     def at(

@@ -9,7 +9,7 @@ from operator import and_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import DataType as SparkType, StringType, StructField, StructType
+from pyspark.sql.types import DataType as SparkType, NullType, StringType, StructField, StructType
 
 from databox_contracts import rules
 from databox_contracts.model import Field, Mode, SchemaModes
@@ -18,7 +18,7 @@ from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import HasType, NotEnforced, Present, Rule, Scope, Severity, Undeclared
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.aggregates import statistic, statistic_columns
-from databox_contracts.spark.casting import cast_text, loses, spark_type_of
+from databox_contracts.spark.casting import cast_target, cast_text, loses, loses_value, spark_type_of
 from databox_contracts.spark.completeness import against_number, against_table, judged, periods_of, reference_clock
 from databox_contracts.spark.counting import Condition, Counted, Measured, RowCheck, about_nulls, positional
 from databox_contracts.spark.expressions import (
@@ -95,6 +95,7 @@ class Preparation:
         self.exploded: dict[tuple[Path, ...], tuple[DataFrame, list[Measured]]] = {}
         self.matchings: list[Matching] = []
         self.late: dict[str, Callable[[int], CheckResult]] = {}
+        self.misfits: list[Counted] = []
         self.answers: dict[str, CheckResult] = {}
         for check in plan.checks:
             self._prepare(check)
@@ -382,12 +383,42 @@ class Preparation:
             if had is None or not promised.accepts(had):
                 text = type_text(found.type)
                 message = f"{check.field} is {text}; the contract promises {promised}"
+                if self._count_misfits(check, found, message):
+                    return None
                 return check.result(Status.FAILED, observed=text, threshold=str(promised), message=message)
             if found.column in self._texts and not found.steps:
                 self.counted.append(self._lossless(check, found))
                 return None
-            return check.result(Status.PASSED, observed=str(had), threshold=str(promised))
+            done = self.given.applied.type_message(check.path) if self.given.applied is not None else ""
+            return check.result(Status.PASSED, observed=str(had), threshold=str(promised), message=done)
         return check.result(Status.PASSED)
+
+    def _count_misfits(self, check: Check, found: Location, message: str) -> bool:
+        """Count the rows of a column of another type whose values could not be read as the promised one, if any can.
+
+        Whatever the count, the check fails, for the column; the count says what to look for.
+        """
+        assert isinstance(check.rule, HasType)
+        actual, promised = found.type, check.rule.type
+        target = cast_target(actual, promised)
+        if target is None or isinstance(actual, NullType):
+            return False
+        counted = Counted(check, found, lambda value: loses_value(value, actual, target))
+        self.misfits.append(counted)
+
+        def answer(counts: Sequence[Any]) -> CheckResult:
+            count = int(counts[0])
+            rows = f"{count} row{' has' if count == 1 else 's have'} a value that is none" if count else ""
+            return check.result(
+                Status.FAILED,
+                failed_count=count,
+                observed=type_text(actual),
+                threshold=str(promised),
+                message=f"{message}; {rows or 'every value could be read as one, so a cast is all it takes'}",
+            )
+
+        self.measured.append(Measured(check, (F.count_if(counted.violating(self.view)),), answer, (found,)))
+        return True
 
     def _lossless(self, check: Check, found: Location) -> Counted:
         """The type check of a column that was text: no row's text may be more than the type can hold."""
@@ -396,6 +427,8 @@ class Preparation:
         return Counted(check, text, lambda value: loses(value, target), name=_text_of(found.column))
 
     def _undeclared_result(self, check: Check) -> CheckResult:
+        if self.given.applied is not None:
+            return self.given.applied.undeclared_result(check)
         modes = self.plan.dataset.modes or SchemaModes()
         extra = undeclared_columns(self.schema, self.plan.dataset.fields, case_sensitive=self.case_sensitive)
         if not extra:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import ContractViolationError, PublicationError
-from databox_contracts.model import Contract
+from databox_contracts.model import Contract, Mode, SchemaModes
 from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Status, Verdict
+from databox_contracts.rules import Undeclared
+from databox_contracts.schema_modes import ModesGiven, effective_modes, is_incomplete
 from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.known import Known
+from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
+from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.progress import OnProgress
-from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.versions import Staged, VersionStore
 from databox_contracts.spark.writing import write_parquet
 
 OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
+
+_IS_NEW: Final = "the table is new, which its tables mode does not allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,9 @@ class Publication:
     """What became of the rows of one publish: `rows_in` is the sum of the other four counts.
 
     `version` is the one readers see now; it is the previous one, or None, where nothing was `published`.
-    `rows_rejected` are all rows of a publish that failed. `quarantine` is the place of the held rows, None where none
+    `rows_rejected` are all rows of a publish that failed, `rows_discarded` those that a schema mode left out.
+    `elements_discarded` and `values_discarded` were left out of rows that stay; `discarded` says of which fields, and
+    how many values went to variant columns. `quarantine` is the place of the held rows, None where none
     are. `on_violation` is what was done about violations: "warn" where the contract's grace period is not over.
     """
 
@@ -49,6 +58,9 @@ class Publication:
     rows_rejected: int = 0
     rows_discarded: int = 0
     quarantine: Path | None = None
+    elements_discarded: int = 0
+    values_discarded: int = 0
+    discarded: tuple[Discarded, ...] = ()
 
 
 def publish(
@@ -64,6 +76,7 @@ def publish(
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
     progress: OnProgress | None = None,
+    schema_modes: ModesGiven = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
@@ -71,19 +84,27 @@ def publish(
     The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
     back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
     the run replaces them. `as_of`, `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not
-    given. Raises
-    `ContractViolationError`, with `publication` and `verdict`, when nothing is published for a violation;
-    `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
+    given.
+
+    `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
+    own. `tables` is asked where nothing is published yet: under `discard_row` and `discard_value` nothing is then
+    published, and all rows are discarded. A table whose contract leaves columns or types open takes new columns the
+    first time, and then knows those that it has. What is discarded is counted by the write itself.
+
+    Raises `ContractViolationError`, with `publication` and `verdict`, when nothing is published for a violation
+    (`DataValidationError` if it is one of a frozen schema); `PublicationError` when the place cannot be published to.
+    In both cases the table stays as it was. Raises `DataboxError` for modes that there are not.
     """
     if on_violation not in get_args(OnViolation):
         raise PublicationError(
             str(place.link), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
         )
     plan = build_plan(contract, contract.dataset(dataset))
+    modes = effective_modes(contract, plan.dataset, run=schema_modes)
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
     given = Given.at(as_of or clock(), timestamp_field, references, progress)
-    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given)
+    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given, modes)
     try:
         return attempt.run()
     except OSError as error:
@@ -101,6 +122,7 @@ class _Attempt:
         samples: int,
         clock: Callable[[], datetime],
         given: Given,
+        modes: SchemaModes,
     ) -> None:
         self.df = df
         self.plan = plan
@@ -110,24 +132,35 @@ class _Attempt:
         self.samples = samples
         self.clock = clock
         self.given = given
+        self.modes = modes
+        self.applied: Applied | None = None
+        self.judged: DataFrame | None = None
         self.store = VersionStore(place, now=clock)
 
     def run(self) -> Publication:
+        self.store.recover_adoption()
+        first_load = not os.path.lexists(self.place.link)
+        refused = first_load and self.modes.tables is Mode.FREEZE and self.on_violation != "warn"
+        if refused or (first_load and self.modes.tables in (Mode.DISCARD_ROW, Mode.DISCARD_VALUE)):
+            return self._leave_out(refused=refused)
+        counts = self._apply_modes(first_load=first_load)
         unwritable = _unwritable(self.df.schema)
         if unwritable is not None:
             self._refuse_unwritable(unwritable)
         with self.store.stage() as staged:
             if self.on_violation == "quarantine":
-                return self._publish_with_quarantine(staged)
+                return self._publish_with_quarantine(staged, counts)
             write_parquet(self.df, staged.data)
+            self._count(counts)
             known = Known(read_statistics(data_files(staged.data), self.df.schema))
             verdict = self._judge(self._staged_rows(staged.data), known)
             if not verdict.passed and self.on_violation == "fail":
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
 
-    def _publish_with_quarantine(self, staged: Staged) -> Publication:
+    def _publish_with_quarantine(self, staged: Staged, counts: Callable[[], Applied]) -> Publication:
         candidate = write_flagged(self.df, self.plan, staged, self.given)
+        self._count(counts)
         known = candidate.known(self.plan, self.given, samples=self.samples)
         verdict = self._judge(candidate.all_rows(), known)
         if any(result.stops for result in verdict.with_status(Status.NOT_EVALUATED)):
@@ -153,7 +186,73 @@ class _Attempt:
             )
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
 
+    def _apply_modes(self, *, first_load: bool) -> Callable[[], Applied]:
+        """Put what the schema modes make of the table in its place; the counts are known once it is written."""
+        contract, dataset, known = self.plan.contract, self.plan.dataset, None
+        if not first_load and is_incomplete(dataset):
+            known = read_published(self.df.sparkSession, self.place).schema
+        applied = apply_modes(self.df, contract, dataset, self.modes, known=known, first_load=first_load)
+        if first_load and self.modes.tables is Mode.FREEZE:
+            applied = applied.refusing(new_table(dataset, Mode.FREEZE), _IS_NEW)
+        self._take(applied)
+        self.df, counts = applied.observed()
+        return counts
+
+    def _take(self, applied: Applied) -> None:
+        self.applied = applied
+        self.given = replace(self.given, applied=applied)
+
+    def _count(self, counts: Callable[[], Applied]) -> None:
+        self._take(counts())
+
+    def _counts(self, rows: int) -> Counts:
+        """What was discarded before `rows` were staged, if that is all that came in."""
+        counts = self.applied.counts if self.applied is not None else None
+        if counts is None:
+            return Counts(rows)
+        if counts.rows_in - counts.rows_discarded != rows:
+            raise PublicationError(
+                str(self.place.link),
+                f"{counts.rows_in} rows came in, {counts.rows_discarded} were discarded and {rows} written",
+                hint="Nothing was published. Please report this as a bug.",
+            )
+        return counts
+
+    def _leave_out(self, *, refused: bool) -> Publication:
+        """A table that is not there yet and must not be made: its rows are counted, no more."""
+        self.place.ensure_inside_root()
+        rows = self.df.count()
+        plan, message = self.plan, _IS_NEW if refused else f"{_IS_NEW}, and its rows are discarded"
+        results = tuple(
+            check.result(
+                Status.FAILED if refused and isinstance(check.rule, Undeclared) else Status.SKIPPED, message=message
+            )
+            for check in plan.checks
+        )
+        verdict = Verdict(
+            contract=plan.contract.id,
+            version=plan.contract.version,
+            dataset=plan.dataset.name,
+            row_count=rows if refused else 0,
+            results=results,
+        )
+        if refused:
+            applied = apply_modes(self.df, plan.contract, plan.dataset, self.modes)
+            self._take(applied.refusing(new_table(plan.dataset, Mode.FREEZE), _IS_NEW))
+            raise self._rejection(verdict, rows)
+        return Publication(
+            verdict=verdict,
+            place=self.place,
+            on_violation=self.on_violation,
+            published=False,
+            version=None,
+            rows_in=rows,
+            rows_discarded=rows,
+            discarded=(Discarded("tables", self.modes.tables, plan.dataset.table_name, "rows", rows),),
+        )
+
     def _judge(self, rows: DataFrame, known: Known | None = None) -> Verdict:
+        self.judged = rows
         return Verification(rows, self.plan, given=self.given, known=known).verdict(samples=self.samples)
 
     def _staged_rows(self, path: Path) -> DataFrame:
@@ -161,6 +260,7 @@ class _Attempt:
 
     def _commit(self, staged: Staged, verdict: Verdict, *, rows_published: int, held: Held | None) -> Publication:
         rows_held = held.rows if held is not None else 0
+        counts = self._counts(verdict.row_count)
         batch = self.store.commit(
             staged,
             {
@@ -170,9 +270,10 @@ class _Attempt:
                 "run_id": self.run_id,
                 "passed": verdict.passed,
                 "on_violation": self.on_violation,
-                "rows_in": verdict.row_count,
+                "rows_in": counts.rows_in,
                 "rows_published": rows_published,
                 "rows_quarantined": rows_held,
+                **({"rows_discarded": counts.rows_discarded} if counts.fields else {}),
                 "published_at": self.clock().isoformat(),
             },
         )
@@ -182,13 +283,18 @@ class _Attempt:
             on_violation=self.on_violation,
             published=True,
             version=staged.version,
-            rows_in=verdict.row_count,
+            rows_in=counts.rows_in,
             rows_published=rows_published,
             rows_quarantined=rows_held,
+            rows_discarded=counts.rows_discarded,
             quarantine=batch,
+            elements_discarded=counts.elements_discarded,
+            values_discarded=counts.values_discarded,
+            discarded=counts.discarded,
         )
 
-    def _rejection(self, verdict: Verdict, rows_in: int, *, after: int = 0) -> ContractViolationError:
+    def _rejection(self, verdict: Verdict, rows_staged: int, *, after: int = 0) -> ContractViolationError:
+        rows_in = self._counts(rows_staged).rows_in
         publication = Publication(
             verdict=verdict,
             place=self.place,
@@ -202,12 +308,21 @@ class _Attempt:
         stays = (
             f"version {publication.version} stays readable" if publication.version else "there is no earlier version"
         )
-        return ContractViolationError(
-            verdict, message=f"{verdict.summary()}{held}. Nothing was published, {stays}.", publication=publication
+        return refusal(
+            self.plan.contract,
+            self.plan.dataset,
+            self.applied,
+            verdict,
+            self.judged,
+            message=f"{verdict.summary()}{held}. Nothing was published, {stays}.",
+            publication=publication,
         )
 
     def _refuse_unwritable(self, reason: str) -> None:
         self.place.ensure_inside_root()
+        if self.applied is not None:
+            self._take(self.applied.counted())
+            self.df = self.applied.df
         verdict = self._judge(self.df)
         if not verdict.passed:
             raise self._rejection(verdict, verdict.row_count)

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from databox_contracts.errors import ContractViolationError, DataboxError
+from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import RowCount, Scope
+from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
@@ -22,6 +23,8 @@ from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import Key, find_all_duplicates
 from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
+from databox_contracts.spark.modes import Applied, apply_modes
+from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.progress import OnProgress, Steps
@@ -53,6 +56,7 @@ def verify(
     references: Mapping[str, DataFrame] | None = None,
     trusted_files: Sequence[Path] | None = None,
     progress: OnProgress | None = None,
+    schema_modes: ModesGiven = None,
 ) -> Verdict:
     """Hold a table against its contract.
 
@@ -66,13 +70,17 @@ def verify(
     keys and completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not
     given is not evaluated. `trusted_files` are the Parquet files on this machine that the table is read from, all of
     them and no others, if the statistics in their footers are to be believed: then only what these do not answer is
-    read. `progress` is told what is being done, at each step and every second. Raises `UnknownDatasetError`; errors of
-    Spark itself pass through.
+    read. `progress` is told what is being done, at each step and every second.
+
+    `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
+    own. What is judged is the table that `enforce` would return: without what a mode discards, which takes one more job
+    to count. A column of another type than the promised one fails `type` under `freeze`, even if each of its values
+    could be read as that type; the result counts the rows whose values cannot. Raises `UnknownDatasetError`,
+    `DataboxError` for modes that there are not; errors of Spark itself pass through.
     """
     known = Known(read_statistics(trusted_files, df.schema), TRUSTED_FILES) if trusted_files is not None else None
-    plan = build_plan(contract, contract.dataset(dataset))
     given = Given.at(as_of, timestamp_field, references, progress)
-    return Verification(df, plan, untyped=untyped, given=given, known=known).verdict(samples=samples)
+    return _judge(df, contract, dataset, given, schema_modes, samples=samples, untyped=untyped, known=known)[0]
 
 
 def enforce(
@@ -84,14 +92,41 @@ def enforce(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    schema_modes: ModesGiven = None,
 ) -> DataFrame:
-    """The same DataFrame if it keeps the contract; raises `ContractViolationError` with the verdict if not."""
-    verdict = verify(
-        df, contract, dataset, samples=samples, as_of=as_of, timestamp_field=timestamp_field, references=references
-    )
+    """The DataFrame, if it keeps the contract: the same one, or what its schema modes make of it.
+
+    Raises `ContractViolationError` with the verdict if not, a `DataValidationError` where a frozen schema is broken.
+    """
+    given = Given.at(as_of, timestamp_field, references)
+    verdict, applied = _judge(df, contract, dataset, given, schema_modes, samples=samples)
     if not verdict.passed:
-        raise ContractViolationError(verdict)
-    return df
+        raise refusal(contract, contract.dataset(dataset), applied, verdict, applied.df)
+    return applied.df
+
+
+def _judge(
+    df: DataFrame,
+    contract: Contract,
+    dataset: str | None,
+    given: Given,
+    schema_modes: ModesGiven,
+    *,
+    samples: int,
+    untyped: bool = False,
+    known: Known | None = None,
+) -> tuple[Verdict, Applied]:
+    chosen = contract.dataset(dataset)
+    applied = apply_modes(df, contract, chosen, effective_modes(contract, chosen, run=schema_modes)).counted()
+    verification = Verification(
+        applied.df,
+        build_plan(contract, chosen),
+        untyped=untyped,
+        given=replace(given, applied=applied),
+        # Statistics are of the table as it came in.
+        known=known if applied.df is df else None,
+    )
+    return verification.verdict(samples=samples), applied
 
 
 class Verification(Preparation):
@@ -140,7 +175,7 @@ class Verification(Preparation):
         Each row must be one too many, as for those that `held_by` names. Errors of Spark pass through.
         """
         self.counted = [counted for counted in self.counted if counted.check.id in ids]
-        self.measured = []
+        self.measured, self.misfits = [], []
         rows, found = self._count()
         for counted in self.counted:
             self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
@@ -276,7 +311,7 @@ class Verification(Preparation):
     def _add_samples(self, samples: int) -> None:
         failed = [
             (counted, values)
-            for counted in self.counted
+            for counted in (*self.counted, *self.misfits)
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
             and (values := counted.offending(self.view)) is not None
