@@ -242,8 +242,9 @@ def _count_flat(view: DataFrame, matchings: Sequence[Matching]) -> list[int]:
 
 
 def _count_inside(view: DataFrame, one: Matching) -> int:
-    # The numbers mean something within this query alone.
-    keys = one.keys(view, F.monotonically_increasing_id().alias("row"))
+    # Numbered below the explosion, or each value would get a number; they mean something within this query alone.
+    numbered = view.withColumn("row", F.monotonically_increasing_id())
+    keys = one.keys(numbered, F.col("row"))
     failing = keys.join(one.known, one.names, "left_anti")
     return int(failing.agg(F.count_distinct("row")).collect()[0][0])
 
