@@ -260,7 +260,8 @@ def _typed_literal(value: Scalar, actual: SparkType) -> Column:
     if isinstance(actual, NumericType) and not isinstance(value, bool):
         return _number(Decimal(str(value)), actual)
     if isinstance(actual, DateType):
-        return F.lit(date.fromisoformat(str(value)[:10]))
+        # As text: on its way to Java a date of Python's loses the zeros of its year.
+        return F.lit(date.fromisoformat(str(value)[:10]).isoformat()).cast("date")
     if isinstance(actual, TimestampType | TimestampNTZType):
         return _moment(datetime.fromisoformat(str(value)), zoned=isinstance(actual, TimestampType))
     if actual.typeName().startswith("time"):

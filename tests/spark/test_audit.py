@@ -170,7 +170,13 @@ def test_rows_that_stay_are_not_read_for_rules_that_the_write_judged(spark: Spar
 
 def test_statistics_of_others_are_used_only_when_asked(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "table"
-    orders(spark).write.parquet(str(path))
+    option = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(option)
+    spark.conf.set(option, "INT96")
+    try:
+        orders(spark).write.parquet(str(path))
+    finally:
+        spark.conf.set(option, before)
     df = spark.read.parquet(str(path))
     promised = contract(values=False)
     plain = verify(df, promised, as_of=AS_OF)
@@ -178,7 +184,7 @@ def test_statistics_of_others_are_used_only_when_asked(spark: SparkSession, tmp_
     trusted = verify(df, promised, as_of=AS_OF, trusted_files=data_files(path))
     assert trusted.to_dict() == plain.to_dict()
     assert hows(trusted)["id.minimum"] == "statistics of the files, which were to be trusted"
-    # INT96, as Spark writes times unless told otherwise, has no maximum.
+    # INT96, as Spark writes times unless it is told otherwise, has no maximum.
     assert hows(trusted)["placed_at.freshness"].startswith("the scan, of placed_at")
     with pytest.raises(DataboxError, match="has 50 rows, and the statistics of its files say"):
         verify(df, promised, as_of=AS_OF, trusted_files=data_files(path)[:1])

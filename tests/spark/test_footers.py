@@ -231,10 +231,10 @@ def test_writers_that_are_not_known_to_show_nan_are_not_believed(tmp_path: Path)
 
 
 def test_dates_of_the_julian_calendar_and_other_units_of_time_are_not_compared(tmp_path: Path) -> None:
-    old = pa.table({"day": [date(1500, 1, 1)], "i": [1]}).replace_schema_metadata(
-        {"org.apache.spark.legacyDateTime": ""}
-    )
-    pq.write_table(old, tmp_path / "old.parquet", store_schema=False)
+    old = pa.table({"day": [date(1500, 1, 1)], "i": [1]})
+    with pq.ParquetWriter(tmp_path / "old.parquet", old.schema) as writer:
+        writer.write_table(old)
+        writer.add_key_value_metadata({"org.apache.spark.legacyDateTime": ""})
     schema = T.StructType([T.StructField("day", T.DateType()), T.StructField("i", T.LongType())])
     found = read_statistics(data_files(tmp_path), schema)
     assert found is not None
