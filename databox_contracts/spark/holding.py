@@ -11,20 +11,23 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession, functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Expression, RequiredWhen, Severity
 from databox_contracts.spark.counting import Condition
+from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.outcomes import threshold_of
+from databox_contracts.spark.partitioning import data_files
 from databox_contracts.spark.predicates import NotEvaluableError
+from databox_contracts.spark.replacing import Replacement
+from databox_contracts.spark.table_files import Layout, relative_path
 from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import Staged
-from databox_contracts.spark.writing import write_parquet
+from databox_contracts.spark.writing import write_parquet, write_table
 
 REASON: Final = "_quarantine_reason"
 TIMESTAMP: Final = "_quarantine_timestamp"
@@ -39,7 +42,7 @@ class Candidate:
     """A staged table, split by the write itself: a directory of rows to keep and one of rows to hold."""
 
     spark: SparkSession
-    schema: StructType
+    layout: Layout
     root: Path
     flag: str
     kept: Path
@@ -49,21 +52,21 @@ class Candidate:
         """The rows that break a row rule."""
         return self.root / f"{self.flag}=true"
 
-    def read(self, *paths: Path) -> DataFrame:
-        """Rows of some of its files or directories."""
-        return self.spark.read.schema(self.schema).parquet(*map(str, paths))
+    def kept_files(self, files: Sequence[Path]) -> DataFrame:
+        """Rows of some of the files of what would be published."""
+        return self.layout.read(self.spark, *files, base=self.kept)
 
     def all_rows(self) -> DataFrame:
         """Kept and held together."""
-        return self.read(self.kept, *([self.flagged] if self.flagged.is_dir() else []))
+        return self.layout.read(self.spark, self.kept, *([self.flagged] if self.flagged.is_dir() else []))
 
     def kept_rows(self) -> DataFrame:
         """What would be published."""
-        return self.read(self.kept)
+        return self.layout.read(self.spark, self.kept)
 
     def flagged_rows(self) -> DataFrame | None:
         """What broke a row rule, None if nothing did."""
-        return self.read(self.flagged) if self.flagged.is_dir() else None
+        return self.layout.read(self.spark, self.flagged) if self.flagged.is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,9 @@ class Held:
     rows: int
 
 
-def write_flagged(df: DataFrame, plan: Plan, staged: Staged, given: Given) -> Candidate:
+def write_flagged(
+    df: DataFrame, plan: Plan, staged: Staged, given: Given, layout: Layout, fingerprint: Fingerprint
+) -> Candidate:
     """Write the DataFrame once, rows that break an error rule of their own apart from the others.
 
     Conditions in SQL wait until the rows are written: one that fails on a row would end the write.
@@ -86,24 +91,32 @@ def write_flagged(df: DataFrame, plan: Plan, staged: Staged, given: Given) -> Ca
             broken = broken | counted.violating(verification.view)
     split = verification.view.withColumn(flag, broken).toDF(*df.columns, flag)
     root = staged.directory / "split"
-    write_parquet(split, root, partition=flag)
+    write_table(fingerprint.of(split), root, layout, flag=flag)
     kept = root / f"{flag}=false"
     if not kept.is_dir():
-        write_parquet(df.sparkSession.createDataFrame([], df.schema), kept)
+        write_table(df.sparkSession.createDataFrame([], df.schema), kept, layout)
     os.rename(kept, staged.data)
-    return Candidate(df.sparkSession, df.schema, root, flag, staged.data)
+    return Candidate(df.sparkSession, layout, root, flag, staged.data)
 
 
 def hold_back(
-    candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict, *, run_id: str, at: datetime, given: Given
+    candidate: Candidate,
+    plan: Plan,
+    staged: Staged,
+    verdict: Verdict,
+    *,
+    run_id: str,
+    at: datetime,
+    given: Given,
+    replacement: Replacement,
 ) -> Held:
     """Move every violating row of a candidate to the staged batch of held rows, each with its own rule ids.
 
-    All rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written again.
-    `verdict` is that of all rows, in which every error rule has been evaluated.
+    All new rows of a repeated key are held; of the files that rows are kept in, only those that hold one are written
+    again. `verdict` is that of all rows, in which every error rule has been evaluated.
     """
-    stamp = _Stamp(plan, run_id, at, given)
-    repeated = _repeated_keys(candidate, plan, staged)
+    stamp = _Stamp(plan, run_id, at, given, replacement)
+    repeated = _repeated_keys(candidate, plan, staged, replacement)
     flagged = candidate.flagged_rows()
     if flagged is not None:
         stamp.write(_with_reasons(flagged, stamp, repeated), flagged.columns, staged.held)
@@ -121,6 +134,7 @@ class _Stamp:
     run_id: str
     at: datetime
     given: Given
+    replacement: Replacement
 
     def write(self, rows: DataFrame, names: Sequence[str], path: Path) -> None:
         """Add rows of a view, whose last column is `reasons`, to the batch, under the table's own names."""
@@ -143,14 +157,14 @@ class _Repeated:
     path: Path
 
 
-def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Repeated]:
-    everything = Verification(candidate.all_rows(), plan)
+def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged, replacement: Replacement) -> list[_Repeated]:
+    everything = Verification(replacement.with_neighbours(candidate.all_rows()), plan)
     found: list[_Repeated] = []
     for check in plan.keys:
         if check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
             continue
         try:
-            keyed = with_key(everything.view, everything.key_columns(check))
+            keyed = with_key(everything.view, _key(everything, check, replacement))
         except NotEvaluableError:
             # Its result says so already, and fails the publish.
             continue
@@ -164,24 +178,32 @@ def _repeated_keys(candidate: Candidate, plan: Plan, staged: Staged) -> list[_Re
     return found
 
 
+def _key(verification: Verification, check: Check, replacement: Replacement) -> list[Column]:
+    """The parts of a key, and the partition it is of where keys are promises about partitions."""
+    columns = {name: verification.view[positional(at)] for at, name in enumerate(verification.names)}
+    return [*verification.key_columns(check), *replacement.place_of(columns)]
+
+
 def _hold_kept_rows(candidate: Candidate, staged: Staged, stamp: _Stamp, repeated: Sequence[_Repeated]) -> None:
     """Hold the rows that the write could not tell, and write the rest of their files again."""
     kept = candidate.kept_rows()
-    located = kept.select("*", F.col("_metadata.file_name").alias(f"file_{secrets.token_hex(4)}"))
+    located = kept.select("*", F.col("_metadata.file_path").alias(f"file_{secrets.token_hex(4)}"))
     at_file = positional(len(kept.columns))
     affected = _with_reasons(located, stamp, repeated).where(F.size("reasons") > 0).select(at_file).distinct()
-    files = [candidate.kept / row[0] for row in affected.orderBy(at_file).collect()]
+    files = [candidate.kept / relative_path(row[0], candidate.kept) for row in affected.orderBy(at_file).collect()]
     if not files:
         return
-    marked = _with_reasons(candidate.read(*files), stamp, repeated)
+    marked = _with_reasons(candidate.kept_files(files), stamp, repeated)
     stamp.write(marked.where(F.size("reasons") > 0), kept.columns, staged.held)
     rest = staged.directory / "rest"
-    write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns), rest)
+    write_table(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*kept.columns), rest, candidate.layout)
     for old in files:
         old.unlink()
         old.with_name(f".{old.name}.crc").unlink(missing_ok=True)
-    for new in sorted(rest.glob("*.parquet")):
-        os.rename(new, candidate.kept / new.name)
+    for inside, names in data_files(rest).items():
+        (candidate.kept / inside).mkdir(parents=True, exist_ok=True)
+        for name in names:
+            os.rename(rest / inside / name, candidate.kept / inside / name)
 
 
 def _with_reasons(rows: DataFrame, stamp: _Stamp, repeated: Sequence[_Repeated]) -> DataFrame:
@@ -191,7 +213,7 @@ def _with_reasons(rows: DataFrame, stamp: _Stamp, repeated: Sequence[_Repeated])
     marks = {c.check.id: F.when(c.violating(verification.view), c.check.id) for c in verification.held_by()}
     columns = {f"reason_{id_}": mark for id_, mark in marks.items()}
     for at, one in enumerate(repeated):
-        parts = comparable(verification.view, verification.key_columns(one.check))
+        parts = comparable(verification.view, _key(verification, one.check, stamp.replacement))
         columns |= {f"key_{at}_{n}": part for n, part in enumerate(parts)}
     marked = verification.view.withColumns(columns) if columns else verification.view
     for at, one in enumerate(repeated):
