@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
-from pyspark.sql.types import ArrayType, DataType as SparkType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType as SparkType, MapType, StructField, StructType
 
+from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.partitioning import NULL_PARTITION
 from databox_contracts.spark.table_files import Layout, column
 
+_TEXTS: Final = ("string", "char", "varchar")
 _ROWS: Final = "rows"
 _HASHES: Final = "hashes"
 
@@ -20,7 +22,9 @@ class Fingerprint:
 
     def __init__(self, layout: Layout) -> None:
         self._observation = Observation()
-        self._texts = [name for name in layout.partition_by if isinstance(layout.schema[name].dataType, StringType)]
+        self._texts = [
+            name for name in layout.partition_by if layout.schema[name].dataType.typeName().startswith(_TEXTS)
+        ]
         self._doubtful = layout.doubtful
 
     def of(self, rows: DataFrame) -> DataFrame:
@@ -47,7 +51,11 @@ class Fingerprint:
         """Why what is in the files is not what went in, None if it is. One pass over the files, none where needless."""
         if not self._doubtful:
             return None
-        row = written.agg(*_sums(self._doubtful)).collect()[0]
+        try:
+            with unlogged():
+                row = written.agg(*_sums(self._doubtful)).collect()[0]
+        except SPARK_ERRORS as error:
+            return f"what was written cannot be read back: {in_words(error)}"
         before, now = self._observation.get, row.asDict()
         if int(before[_ROWS]) != int(now[_ROWS]):
             return f"{before[_ROWS]} rows were written and {now[_ROWS]} can be read"

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -94,7 +95,7 @@ def own_partitions(store: VersionStore, staged: Staged) -> tuple[str, ...]:
     if recorded is not None:
         return recorded.partition_by
     first = next(iter(data_files(directory)), "")
-    return tuple(part.partition("=")[0] for part in first.split("/")) if first else ()
+    return tuple(unquote(part.partition("=")[0]) for part in first.split("/")) if first else ()
 
 
 def link(source: Path, target: Path) -> None:

@@ -491,17 +491,19 @@ ADDING = textwrap.dedent(
     server, root, number, mode = sys.argv[1:]
     spark = shared_session(Path(server))
     contract = build_contract(
-        build_field("id", "bigint", rules.Maximum(limit=95)), build_field("number", "int"), build_field("part", "int"),
+        build_field("id", "bigint", rules.Maximum(limit=95)),
+        build_field("number", "int"),
+        build_field("part", "string"),
         rules=(rules.PrimaryKey(fields=("id", "number")),),
     )
     # Fifty rows in each of two partitions; four of them are held.
-    df = spark.range(100, numPartitions=2).selectExpr("id", f"{number} number", "int(id div 50) part")
+    df = spark.range(100, numPartitions=2).selectExpr("id", f"{number} number", "string(id div 50) part")
     if mode == "overwrite_partitions":
         df = df.where("part = 1")
     print("ready", flush=True)
     publish(
         df, contract, place=TablePlace(Path(root), "t"), on_violation="quarantine", run_id=number, mode=mode,
-        partition_by="part", partitions=[{"part": 1}] if mode == "overwrite_partitions" else None,
+        partition_by="part", partitions=[{"part": "1"}] if mode == "overwrite_partitions" else None,
     )
     print("done", flush=True)
     """
