@@ -53,6 +53,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
     """
 
     root: str = Field(description="The directory below which the tables are.")
+    format: str = Field(default="parquet", description="What the next versions' files are: parquet, orc, json, csv.")
     spark: dg.ResourceDependency[Any]
     schema_modes: dict[str, str] = Field(default={}, description="What becomes of data that a contract does not know.")
 
@@ -79,7 +80,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
         """Where the asset's table is. Raises `PublicationError` for a key that would lead out of the root."""
         from databox_contracts.spark import TablePlace
 
-        return TablePlace(Path(self.root), "/".join(asset_key.path))
+        return TablePlace(Path(self.root), "/".join(asset_key.path), self.format)
 
     def read(self, asset_key: dg.AssetKey) -> "DataFrame":
         """The published table. Raises `UnreadableTableError`."""

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.modes import Applied
+from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.timeliness import as_instant
 
 

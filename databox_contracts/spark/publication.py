@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -19,17 +19,22 @@ from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Undeclared
 from databox_contracts.schema_modes import ModesGiven, effective_modes, is_incomplete
+from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.known import Known
+from databox_contracts.spark.linking import open_base, own_partitions
 from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
 from databox_contracts.spark.modes_refusal import new_table, refusal
+from databox_contracts.spark.partitioning import Partitioning
 from databox_contracts.spark.progress import OnProgress
+from databox_contracts.spark.replacing import PublishMode, PublishScope, Replacement, Request
+from databox_contracts.spark.table_files import Layout, column, count_rows
 from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.versions import Staged, VersionStore
-from databox_contracts.spark.writing import write_parquet
+from databox_contracts.spark.writing import write_table
 
 OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
 
@@ -43,8 +48,9 @@ class Publication:
     `version` is the one readers see now; it is the previous one, or None, where nothing was `published`.
     `rows_rejected` are all rows of a publish that failed, `rows_discarded` those that a schema mode left out.
     `elements_discarded` and `values_discarded` were left out of rows that stay; `discarded` says of which fields, and
-    how many values went to variant columns. `quarantine` is the place of the held rows, None where none
-    are. `on_violation` is what was done about violations: "warn" where the contract's grace period is not over.
+    how many values went to variant columns. `quarantine` is the place of the held rows, None where none are.
+    `on_violation` is what was done about violations: "warn" where the contract's grace period is not over. `table_rows`
+    is how many rows the published version has, those that were there before included.
     """
 
     verdict: Verdict
@@ -58,6 +64,7 @@ class Publication:
     rows_rejected: int = 0
     rows_discarded: int = 0
     quarantine: Path | None = None
+    table_rows: int = 0
     elements_discarded: int = 0
     values_discarded: int = 0
     discarded: tuple[Discarded, ...] = ()
@@ -75,8 +82,12 @@ def publish(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
-    progress: OnProgress | None = None,
+    mode: PublishMode = "overwrite",
+    partition_by: Sequence[str] = (),
+    partitions: Sequence[Mapping[str, Any]] | None = None,
+    scope: PublishScope = "partition",
     schema_modes: ModesGiven = None,
+    progress: OnProgress | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
@@ -85,6 +96,13 @@ def publish(
     back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
     the run replaces them. `as_of`, `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not
     given.
+
+    `partition_by` names the columns that make directories, outermost first; "append" and "overwrite_partitions" keep
+    the table's own if none are named. "append" adds the rows. "overwrite_partitions" replaces the partitions that rows
+    come in for and those that `partitions` names (`[{"day": "2024-01-01"}]`): a named one without rows becomes empty,
+    and a row of one that is not named is an error. Keys and row counts are then judged over each partition that is
+    written to, with the rows an append adds to, and over the whole table where there are no partitions or `scope` is
+    "table". All other rules are judged over the rows that come in.
 
     `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
     own. `tables` is asked where nothing is published yet: under `discard_row` and `discard_value` nothing is then
@@ -99,12 +117,16 @@ def publish(
         raise PublicationError(
             str(place.link), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
         )
+    names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    request = Request(mode, names, partitions, scope)
+    request.check(str(place.link))
     plan = build_plan(contract, contract.dataset(dataset))
-    modes = effective_modes(contract, plan.dataset, run=schema_modes)
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
+    modes = effective_modes(contract, plan.dataset, run=schema_modes)
     given = Given.at(as_of or clock(), timestamp_field, references, progress)
-    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given, modes)
+    run_id = run_id or secrets.token_hex(8)
+    attempt = _Attempt(df, plan, place, on_violation, run_id, samples, clock, given, request, modes)
     try:
         return attempt.run()
     except OSError as error:
@@ -122,6 +144,7 @@ class _Attempt:
         samples: int,
         clock: Callable[[], datetime],
         given: Given,
+        request: Request,
         modes: SchemaModes,
     ) -> None:
         self.df = df
@@ -136,6 +159,9 @@ class _Attempt:
         self.applied: Applied | None = None
         self.judged: DataFrame | None = None
         self.store = VersionStore(place, now=clock)
+        self.request = request
+        self.layout = Layout(place.format, df.schema, request.partition_by)
+        self.replacement = Replacement(request, str(place.link), Partitioning())
 
     def run(self) -> Publication:
         self.store.recover_adoption()
@@ -144,30 +170,79 @@ class _Attempt:
         if refused or (first_load and self.modes.tables in (Mode.DISCARD_ROW, Mode.DISCARD_VALUE)):
             return self._leave_out(refused=refused)
         counts = self._apply_modes(first_load=first_load)
+        self.layout = Layout(self.place.format, self.df.schema, self.request.partition_by)
         unwritable = _unwritable(self.df.schema)
         if unwritable is not None:
-            self._refuse_unwritable(unwritable)
+            self._refuse_unwritable(unwritable, "Give the table columns that Parquet can hold.")
+        self.layout.partitioning(self.replacement.path)
+        unwritable = self.layout.unwritable()
+        if unwritable is not None:
+            self._refuse_unwritable(unwritable, "Give the table other columns, or its place another format.")
         with self.store.stage() as staged:
+            self._prepare(staged)
             if self.on_violation == "quarantine":
                 return self._publish_with_quarantine(staged, counts)
-            write_parquet(self.df, staged.data)
-            self._count(counts)
-            known = Known(read_statistics(data_files(staged.data), self.df.schema))
-            verdict = self._judge(self._staged_rows(staged.data), known)
+            fingerprint = Fingerprint(self.layout)
+            write_table(fingerprint.of(self.df), staged.data, self.layout)
+            self._take(counts())
+            self._require_nothing_lost(fingerprint.lost())
+            self.replacement = self.replacement.with_written(staged.data)
+            rows = self._staged_rows(staged.data)
+            self._require_nothing_lost(fingerprint.changed(rows))
+            known = Known(read_statistics(data_files(staged.data), self.layout.schema))
+            verdict = self._judge(rows, known, staged.data)
             if not verdict.passed and self.on_violation == "fail":
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
 
+    def _prepare(self, staged: Staged) -> None:
+        """Look at the table that is there, and bring the rows to its columns where they are to be among its rows."""
+        path, spark = self.replacement.path, self.df.sparkSession
+        base = None
+        if self.request.mode != "overwrite":
+            partition_by = self.request.partition_by or own_partitions(self.store, staged)
+            self.layout = replace(self.layout, partition_by=partition_by)
+            self.layout.partitioning(path)
+            base = open_base(spark, self.store, staged, self.layout)
+        if base is not None:
+            self.layout = base.layout
+            self.df = self.df.select(*(column(name) for name in base.layout.schema.names))
+        partitioning = self.layout.partitioning(path)
+        if not partitioning.columns and (self.request.mode == "overwrite_partitions" or self.request.partitions):
+            raise PublicationError(path, "the table has no partitions", hint="Name their columns in partition_by.")
+        partitions = self.request.partitions
+        self.replacement = Replacement(
+            self.request,
+            path,
+            partitioning,
+            wanted=partitioning.wanted(partitions, path) if partitions is not None else None,
+            base=base,
+            masked=any(_hides(self.plan, name) for name in partitioning.names),
+        )
+
     def _publish_with_quarantine(self, staged: Staged, counts: Callable[[], Applied]) -> Publication:
-        candidate = write_flagged(self.df, self.plan, staged, self.given)
-        self._count(counts)
+        fingerprint = Fingerprint(self.layout)
+        candidate = write_flagged(self.df, self.plan, staged, self.given, self.layout, fingerprint)
+        self._take(counts())
+        self._require_nothing_lost(fingerprint.lost())
+        self.replacement = self.replacement.with_written(candidate.kept, candidate.flagged)
+        self._require_nothing_lost(fingerprint.changed(candidate.all_rows()))
         known = candidate.known(self.plan, self.given, samples=self.samples)
-        verdict = self._judge(candidate.all_rows(), known)
+        verdict = self._judge(candidate.all_rows(), known, candidate.kept, candidate.flagged)
         if any(result.stops for result in verdict.with_status(Status.NOT_EVALUATED)):
             # Nobody knows which rows such a rule would hold.
             raise self._rejection(verdict, verdict.row_count)
         held = (
-            hold_back(candidate, self.plan, staged, verdict, run_id=self.run_id, at=self.clock(), given=self.given)
+            hold_back(
+                candidate,
+                self.plan,
+                staged,
+                verdict,
+                run_id=self.run_id,
+                at=self.clock(),
+                given=self.given,
+                replacement=self.replacement,
+            )
             if not verdict.passed
             else None
         )
@@ -175,7 +250,7 @@ class _Attempt:
             if not verdict.passed:
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
-        remaining = self._judge(candidate.kept_rows(), candidate.known_of_kept(verdict))
+        remaining = self._judge(candidate.kept_rows(), candidate.known_of_kept(verdict), candidate.kept)
         if not remaining.passed:
             raise self._rejection(remaining, verdict.row_count, after=held.rows)
         if remaining.row_count + held.rows != verdict.row_count:
@@ -202,10 +277,7 @@ class _Attempt:
         self.applied = applied
         self.given = replace(self.given, applied=applied)
 
-    def _count(self, counts: Callable[[], Applied]) -> None:
-        self._take(counts())
-
-    def _counts(self, rows: int) -> Counts:
+    def _discarded(self, rows: int) -> Counts:
         """What was discarded before `rows` were staged, if that is all that came in."""
         counts = self.applied.counts if self.applied is not None else None
         if counts is None:
@@ -251,16 +323,46 @@ class _Attempt:
             discarded=(Discarded("tables", self.modes.tables, plan.dataset.table_name, "rows", rows),),
         )
 
-    def _judge(self, rows: DataFrame, known: Known | None = None) -> Verdict:
+    def _judge(self, rows: DataFrame, known: Known, *directories: Path) -> Verdict:
+        """The verdict on the rows of those directories, all of which this publish wrote."""
         self.judged = rows
-        return Verification(rows, self.plan, given=self.given, known=known).verdict(samples=self.samples)
+
+        def verify(judged: DataFrame, plan: Plan) -> Verdict:
+            # With those of other versions beside them, nothing is known of the rows.
+            return self._verify(judged, plan, known if judged is rows else None)
+
+        return self.replacement.judge(rows, self.plan, lambda: self._count(*directories), verify)
+
+    def _verify(self, rows: DataFrame, plan: Plan, known: Known | None = None) -> Verdict:
+        return Verification(rows, plan, given=self.given, known=known).verdict(samples=self.samples)
+
+    def _count(self, *directories: Path) -> dict[str, int]:
+        """The number of rows by partition directory."""
+        found: dict[str, int] = {}
+        for directory in directories:
+            if directory.is_dir():
+                for inside, rows in count_rows(self.df.sparkSession, self.layout, directory).items():
+                    found[inside] = found.get(inside, 0) + rows
+        return found
 
     def _staged_rows(self, path: Path) -> DataFrame:
-        return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))
+        return self.layout.read(self.df.sparkSession, path)
+
+    def _require_nothing_lost(self, reason: str | None) -> None:
+        if reason is not None:
+            raise PublicationError(
+                self.replacement.path,
+                reason,
+                hint="Nothing was published. Replace such values, or give the table another format or partitions.",
+            )
 
     def _commit(self, staged: Staged, verdict: Verdict, *, rows_published: int, held: Held | None) -> Publication:
         rows_held = held.rows if held is not None else 0
-        counts = self._counts(verdict.row_count)
+        counts = self._discarded(verdict.row_count)
+        new = self._count(staged.data) if self.layout.partition_by else {"": rows_published}
+        rows = self.replacement.rows_after(new)
+        if self.replacement.base is not None:
+            self.replacement.base.link_into(staged.data, self.replacement.stays)
         batch = self.store.commit(
             staged,
             {
@@ -275,7 +377,10 @@ class _Attempt:
                 "rows_quarantined": rows_held,
                 **({"rows_discarded": counts.rows_discarded} if counts.fields else {}),
                 "published_at": self.clock().isoformat(),
+                "mode": self.request.mode,
+                "replaced": self.replacement.replaced,
             },
+            table={**self.layout.facts(), "rows": rows, "table_rows": sum(rows.values())},
         )
         return Publication(
             verdict=verdict,
@@ -288,13 +393,14 @@ class _Attempt:
             rows_quarantined=rows_held,
             rows_discarded=counts.rows_discarded,
             quarantine=batch,
+            table_rows=sum(rows.values()),
             elements_discarded=counts.elements_discarded,
             values_discarded=counts.values_discarded,
             discarded=counts.discarded,
         )
 
     def _rejection(self, verdict: Verdict, rows_staged: int, *, after: int = 0) -> ContractViolationError:
-        rows_in = self._counts(rows_staged).rows_in
+        rows_in = self._discarded(rows_staged).rows_in
         publication = Publication(
             verdict=verdict,
             place=self.place,
@@ -318,15 +424,16 @@ class _Attempt:
             publication=publication,
         )
 
-    def _refuse_unwritable(self, reason: str) -> None:
+    def _refuse_unwritable(self, reason: str, hint: str) -> None:
         self.place.ensure_inside_root()
         if self.applied is not None:
             self._take(self.applied.counted())
             self.df = self.applied.df
-        verdict = self._judge(self.df)
+        self.judged = self.df
+        verdict = self._verify(self.df, self.plan)
         if not verdict.passed:
             raise self._rejection(verdict, verdict.row_count)
-        raise PublicationError(str(self.place.link), reason, hint="Give the table columns that Parquet can hold.")
+        raise PublicationError(str(self.place.link), reason, hint=hint)
 
 
 def _unwritable(schema: StructType) -> str | None:
@@ -341,3 +448,9 @@ def _unwritable(schema: StructType) -> str | None:
         if field.dataType.typeName() in ("void", "interval") or "interval" in field.dataType.simpleString():
             return f"the column {field.name} is of type {field.dataType.simpleString()}"
     return None
+
+
+def _hides(plan: Plan, name: str) -> bool:
+    """Whether the values of a column must not be shown."""
+    own = [check for check in plan.checks if check.path and str(check.path[0]).casefold() == name.casefold()]
+    return any(check.masked for check in own) if own else plan.contract.governance.pii_class is not None

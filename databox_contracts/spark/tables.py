@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from databox_contracts.errors import PublicationError, UnreadableTableError
 from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
+from databox_contracts.spark.reading import FORMATS as READABLE, INFERRED, read_table
+from databox_contracts.spark.table_files import Layout, require_format
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""A path makes one slash of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +24,23 @@ class TablePlace:
     """A table's place: `name` (parts separated by `/`) below the directory `root`.
 
     Readers open `link`, a symbolic link to the version they are to see. Everything else of the table is in `home`, a
-    hidden directory beside it; rows held back are in `quarantine`. Raises `PublicationError` for a name that would
-    lead out of the root or hide the table from Spark.
+    hidden directory beside it; rows held back are in `quarantine`. `format` is what the next version's files are:
+    parquet, orc, json or csv. Raises `PublicationError` for a name that would lead out of the root or hide the table
+    from Spark, a root that is an object store's, where no rename is atomic, and an unknown format.
     """
 
     root: Path
     name: str
+    format: str = "parquet"
 
     def __post_init__(self) -> None:
+        require_format(self.format, f"{self.root}/{self.name}")
+        if _URL.match(str(self.root)):
+            raise PublicationError(
+                f"{self.root}/{self.name}",
+                "the root is a URL, and a table is swapped in by a rename that only a file system has",
+                hint="Name a directory that this process and Spark share.",
+            )
         for part in self.name.split("/"):
             if not part or part[0] in "._" or "\0" in part or "\\" in part or "=" in part:
                 raise PublicationError(
@@ -86,16 +102,20 @@ def read_published(spark: SparkSession, place: TablePlace) -> DataFrame:
 
     Raises `UnreadableTableError` where there is no table or Spark cannot read it.
     """
-    from databox_contracts.spark.versions import VersionStore
+    from databox_contracts.spark.versions import MANIFEST, VersionStore, read_json
 
     VersionStore(place).recover_adoption()
     if not place.link.exists():
         raise UnreadableTableError(str(place.link), "nothing was published there yet", hint="Materialize it first.")
     # Resolved now: a link would be followed again, perhaps to another version, when the rows are read.
     path = place.link.resolve()
+    layout = Layout.recorded(read_json(path / MANIFEST))
     try:
-        df = spark.read.parquet(str(path))
-        df.schema  # noqa: B018  (over Connect a missing table is noticed only here)
+        if layout is not None:
+            return layout.read(spark, path)
+        # Another's table, or an older version.
+        return read_table(spark, str(path), format=place.format, formats=(*READABLE, *INFERRED))
     except SPARK_ERRORS as error:
         raise unreadable(str(place.link), error) from error
-    return df
+    except UnreadableTableError as error:
+        raise UnreadableTableError(str(place.link), error.reason, hint=error.hint) from error

@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -82,14 +82,17 @@ class VersionStore:
                 shutil.rmtree(directory, ignore_errors=True)
                 Path(lease.name).unlink(missing_ok=True)
 
-    def commit(self, staged: Staged, manifest: dict[str, Any]) -> Path | None:
+    def commit(
+        self, staged: Staged, manifest: dict[str, Any], *, table: Mapping[str, Any] | None = None
+    ) -> Path | None:
         """Make what was staged the published version; returns the place of the held rows, None without any.
 
+        `manifest` is what version and held rows have in common, `table` is how the version's files are read.
         Held rows are in their place before the link changes. Raises `PublicationError`, with the table unchanged, when
         another publish got in between.
         """
         facts = {**manifest, "version": staged.version, "previous": staged.base}
-        _write_json(staged.data / MANIFEST, facts)
+        _write_json(staged.data / MANIFEST, {**facts, "table": table} if table is not None else facts)
         with self._locked():
             if self._base() != staged.base:
                 raise PublicationError(
@@ -103,9 +106,16 @@ class VersionStore:
             self._point_to(staged.version)
             self._journal.unlink(missing_ok=True)
             self._mark_published(staged.version)
-            self._drop_older_batches(facts["run_id"], keep=batch)
+            self._drop_older_batches(facts, keep=batch)
             self._retire()
         return batch
+
+    def base_directory(self, staged: Staged) -> Path | None:
+        """Where the table is that this publish started from, None where there was none."""
+        if staged.base is None:
+            return None
+        version = self.place.versions / staged.base
+        return version if version.is_dir() else self.place.link
 
     def recover_adoption(self) -> None:
         """Give a table its path back whose adoption was cut off between two renames."""
@@ -123,11 +133,12 @@ class VersionStore:
                 raise PublicationError(str(link), "it is a link that leads elsewhere", hint="Move it away first.")
             return self.place.current_version()
         if link.is_dir():
-            stranger = _stranger(link)
+            stranger = _stranger(link, self.place.format)
             if stranger is not None:
+                called = _CALLED.get(self.place.format, self.place.format.upper())
                 raise PublicationError(
                     str(link),
-                    f"the directory is no Parquet table, it holds {stranger}",
+                    f"the directory is no {called} table, it holds {stranger}",
                     hint="Name another path, or move the directory away.",
                 )
             return f"directory-{link.stat().st_ino}"
@@ -160,7 +171,7 @@ class VersionStore:
         if not self._journal.exists():
             return
         if not os.path.lexists(self.place.link):
-            adopted = _read_json(self._journal).get("version", "")
+            adopted = read_json(self._journal).get("version", "")
             if (self.place.versions / adopted).is_dir():
                 self._point_to(adopted)
                 self._mark_published(adopted)
@@ -180,10 +191,11 @@ class VersionStore:
     def _batches(self) -> list[Path]:
         return sorted(self.place.quarantine.glob("batch=*")) if self.place.quarantine.is_dir() else []
 
-    def _drop_older_batches(self, run_id: str, *, keep: Path | None) -> None:
-        # The same run published again, a retry: what it held before is held again.
+    def _drop_older_batches(self, facts: dict[str, Any], *, keep: Path | None) -> None:
+        # The same run published the same rows again, a retry: what it held before is held again.
         for batch in self._batches():
-            if batch != keep and _read_json(batch / MANIFEST).get("run_id") == run_id:
+            older = read_json(batch / MANIFEST)
+            if batch != keep and older.get("run_id") == facts["run_id"] and _replaces(facts, older):
                 shutil.rmtree(batch, ignore_errors=True)
 
     # --- recovery and retention ---------------------------------------------------------------------------------------
@@ -243,6 +255,13 @@ class VersionStore:
             yield
 
 
+def _replaces(facts: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
+    """Whether a publish wrote again what an older one did: `replaced` lists partitions, and is None for the table."""
+    now = facts.get("replaced")
+    then = older.get("replaced") or ()
+    return now is None or (bool(then) and all(partition in now for partition in then))
+
+
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -251,8 +270,13 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _stranger(directory: Path) -> str | None:
-    """The first thing in a directory that a Parquet table does not hold, None if there is none."""
+_CALLED: Final = {"parquet": "Parquet"}
+_COMPRESSIONS: Final = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
+
+
+def _stranger(directory: Path, format: str) -> str | None:
+    """The first thing in a directory that a table of that format does not hold, None if there is none."""
+    endings = (f".{format}", *(f".{format}{compression}" for compression in _COMPRESSIONS), ".crc")
     for entry in sorted(directory.iterdir()):
         name = entry.name
         if entry.is_symlink() or name in ("_delta_log", "_databox.json"):
@@ -260,10 +284,10 @@ def _stranger(directory: Path) -> str | None:
         if entry.is_dir():
             if "=" not in name:
                 return f"{name}/"
-            inner = _stranger(entry)
+            inner = _stranger(entry, format)
             if inner is not None:
                 return f"{name}/{inner}"
-        elif not (name.endswith((".parquet", ".crc")) or name in ("_SUCCESS", "_metadata", "_common_metadata")):
+        elif not (name.endswith(endings) or name in ("_SUCCESS", "_metadata", "_common_metadata")):
             return name
     return None
 
@@ -277,7 +301,8 @@ def _write_json(path: Path, facts: dict[str, Any]) -> None:
     os.replace(partial, path)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """A manifest or a journal; empty where there is none that can be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""Writing Parquet files where this process can then move them."""
+"""Writing files where this process can then move them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.table_files import Layout
 
 _TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 _OPEN_FILES: Final = "spark.sql.maxConcurrentOutputFileWriters"
@@ -17,15 +18,33 @@ _FEW: Final = 4
 
 
 def write_parquet(df: DataFrame, directory: Path, *, partition: str | None = None) -> None:
-    """Add the rows to a directory of Parquet files, one job. Raises `PublicationError` where they went elsewhere.
+    """Add the rows to a directory of Parquet files, one job. Raises `PublicationError` where they went elsewhere."""
+    _write(df, directory, "parquet", {}, partition, [])
 
-    `partition` is the name of a column of few values.
+
+def write_table(df: DataFrame, directory: Path, layout: Layout, *, flag: str | None = None) -> None:
+    """As `write_parquet`, in the table's format and partitions, below directories of the column `flag` if there is one.
+
+    `flag` has few values. The rows are those of the DataFrame as it stands: names, types and order are the caller's to
+    have made the layout's.
     """
-    writer = df.write.mode("append")
-    # With a file open for each value, no task has to sort its rows by the value first.
-    at_once = {_OPEN_FILES: str(_FEW)} if partition is not None else {}
+    _write(df, directory, layout.format, layout.options, flag, layout.partition_by)
+
+
+def _write(
+    df: DataFrame,
+    directory: Path,
+    format: str,
+    options: Mapping[str, str],
+    flag: str | None,
+    partition_by: Sequence[str],
+) -> None:
+    writer = df.write.mode("append").format(format).options(**options)
+    partitions = [*([flag] if flag is not None else []), *partition_by]
+    # With a file open for each value of a flag, no task has to sort its rows by the value first.
+    at_once = {_OPEN_FILES: str(_FEW)} if flag is not None and not partition_by else {}
     with _set_while_writing(df.sparkSession, {_TIMESTAMPS: "TIMESTAMP_MICROS", **at_once}):
-        (writer.partitionBy(partition) if partition is not None else writer).parquet(str(directory))
+        (writer.partitionBy(*partitions) if partitions else writer).save(str(directory))
     if not directory.is_dir():
         raise PublicationError(
             str(directory),

@@ -89,8 +89,18 @@ def test_a_good_table_is_published_and_readable(spark: SparkSession, contract: C
         "rows_published": 10,
         "rows_quarantined": 0,
         "published_at": "2026-03-01T12:30:15.250000+00:00",
+        "mode": "overwrite",
+        "replaced": None,
         "version": publication.version,
         "previous": None,
+        "table": {
+            "format": "parquet",
+            "schema": json.loads(table.schema.json()),
+            "partition_by": [],
+            "options": {},
+            "rows": {"": 10},
+            "table_rows": 10,
+        },
     }
 
 
@@ -467,3 +477,82 @@ def test_a_reader_in_another_process_finishes_with_the_table_it_opened(server: P
     assert number_of(place) == 2
     out, _ = reader.communicate("go on\n", timeout=120)
     assert out == f"{PUBLISHED} [1]\n"
+
+
+ADDING = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from databox_contracts import rules
+    from databox_contracts.spark import TablePlace, publish
+    from databox_contracts.spark.server import shared_session
+    from databox_contracts.testing import build_contract, build_field
+
+    server, root, number, mode = sys.argv[1:]
+    spark = shared_session(Path(server))
+    contract = build_contract(
+        build_field("id", "bigint", rules.Maximum(limit=95)),
+        build_field("number", "int"),
+        build_field("part", "string"),
+        rules=(rules.PrimaryKey(fields=("id", "number")),),
+    )
+    # Fifty rows in each of two partitions; four of them are held.
+    df = spark.range(100, numPartitions=2).selectExpr("id", f"{number} number", "string(id div 50) part")
+    if mode == "overwrite_partitions":
+        df = df.where("part = 1")
+    print("ready", flush=True)
+    publish(
+        df, contract, place=TablePlace(Path(root), "t"), on_violation="quarantine", run_id=number, mode=mode,
+        partition_by="part", partitions=[{"part": "1"}] if mode == "overwrite_partitions" else None,
+    )
+    print("done", flush=True)
+    """
+)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite_partitions"])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
+def test_an_append_or_a_partition_killed_at_random_is_there_whole_or_not_at_all(
+    server: Path, tmp_path: Path, kills: int, mode: str
+) -> None:
+    place = TablePlace(tmp_path / "root", "t")
+
+    def begin(number: int, how: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", ADDING, str(server), str(place.root), str(number), how]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def there() -> dict[int, list[int]]:
+        """For each publish how many rows of it are in either partition. Read without Spark or anything of ours."""
+        found: dict[int, list[int]] = {}
+        for part in (0, 1):
+            for file in sorted(place.link.resolve().glob(f"part={part}/*.parquet")):
+                # By the file alone: the name of its directory is no column here.
+                for row in pq.ParquetFile(file).read(columns=["number"]).column("number").to_pylist():
+                    found.setdefault(row, [0, 0])[part] += 1
+        return found
+
+    finish(begin(0, "overwrite"))
+    state = there()
+    assert state == {0: [50, 46]}
+    took = finish(begin(1, mode))
+    state = there()
+    assert state == ({0: [50, 46], 1: [50, 46]} if mode == "append" else {0: [50, 0], 1: [0, 46]})
+    dice = random.Random(kills)
+    for number in range(2, 2 + kills):
+        after = {**state, number: [50, 46]} if mode == "append" else {0: [50, 0], number: [0, 46]}
+        process = begin(number, mode)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(dice.uniform(0, took * 1.1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert there() in (state, after)
+        state = there()
+    finish(begin(99, mode))
+    last = {**state, 99: [50, 46]} if mode == "append" else {0: [50, 0], 99: [0, 46]}
+    assert there() == last
+    held = {batch: pq.read_table(batch, columns=["number"]) for batch in place.quarantine.iterdir()}
+    assert {batch.num_rows for batch in held.values()} == {4}
+    # Whatever was published held its rows, and nothing held rows that was not.
+    if mode == "append":
+        assert {batch.column("number")[0].as_py() for batch in held.values()} == set(last)

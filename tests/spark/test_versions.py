@@ -157,6 +157,8 @@ KILLED_AT_EVERY_STEP = textwrap.dedent(
     """
     import json, os, shutil, signal, sys
     from pathlib import Path
+    from databox_contracts.spark.linking import link
+    from databox_contracts.spark.partitioning import data_files
     from databox_contracts.spark.tables import TablePlace
     from databox_contracts.spark.versions import VersionStore
 
@@ -164,17 +166,24 @@ KILLED_AT_EVERY_STEP = textwrap.dedent(
         directory.mkdir(parents=True)
         (directory / "part-0.parquet").write_text(text)
 
-    def publish(place, text):
+    def publish(place, text, adding=False):
         store = VersionStore(place)
         with store.stage() as staged:
             write(staged.data, text)
             write(staged.held, text)
+            if adding:
+                # As an append does, and a publish of some partitions: files of the version before, under a second name.
+                base = store.base_directory(staged)
+                for inside, names in data_files(base).items():
+                    (staged.data / "old=1" / inside).mkdir(parents=True, exist_ok=True)
+                    for name in names:
+                        link(base / inside / name, staged.data / "old=1" / inside / name)
             store.commit(staged, {"run_id": text})
 
     def kill_before(step):
         # Every change to the file system goes through one of these.
         count = 0
-        for name in ("rename", "replace", "symlink", "mkdir", "unlink", "rmdir", "open", "utime"):
+        for name in ("rename", "replace", "symlink", "mkdir", "unlink", "rmdir", "open", "utime", "link"):
             real = getattr(os, name)
             def counting(*args, real=real, **kwargs):
                 nonlocal count
@@ -184,7 +193,7 @@ KILLED_AT_EVERY_STEP = textwrap.dedent(
                 return real(*args, **kwargs)
             setattr(os, name, counting)
 
-    root, adopted = Path(sys.argv[1]), sys.argv[2] == "adopted"
+    root, adopted, adding = Path(sys.argv[1]), sys.argv[2] == "adopted", sys.argv[3] == "append"
     found = []
     for step in range(1, 200):
         place = TablePlace(root / str(step), "t")
@@ -195,19 +204,21 @@ KILLED_AT_EVERY_STEP = textwrap.dedent(
         child = os.fork()
         if child == 0:
             kill_before(step)
-            publish(place, "new")
+            publish(place, "new", adding)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) == 0:
             break
         VersionStore(place).recover_adoption()
         seen = (place.link / "part-0.parquet").read_text()
+        beside = sorted(file.read_text() for file in place.link.glob("old=1/**/part-*"))
         held = sorted(batch.name for batch in place.quarantine.glob("batch=*")) if seen == "new" else []
         publish(place, "next")
         found.append(
             {
                 "seen": seen,
                 "held": held,
+                "beside": beside,
                 "after": (place.link / "part-0.parquet").read_text(),
                 "staging": [entry.name for entry in place.staging.iterdir()],
                 "rows held": sorted(
@@ -221,11 +232,11 @@ KILLED_AT_EVERY_STEP = textwrap.dedent(
 )
 
 
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
 @pytest.mark.parametrize("before", ["ours", "adopted"])
-def test_killed_before_any_step_leaves_the_old_or_the_new_table(tmp_path: Path, before: str) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_EVERY_STEP, str(tmp_path), before], capture_output=True, text=True, timeout=300
-    )
+def test_killed_before_any_step_leaves_the_old_or_the_new_table(tmp_path: Path, before: str, mode: str) -> None:
+    command = [sys.executable, "-c", KILLED_AT_EVERY_STEP, str(tmp_path), before, mode]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert len(found) >= 20
@@ -234,6 +245,8 @@ def test_killed_before_any_step_leaves_the_old_or_the_new_table(tmp_path: Path, 
     for case in found:
         assert case["after"] == "next"
         assert case["staging"] == []
+        # Whole or not at all: a new version that adds to the old one has its files from the first moment.
+        assert case["beside"] == (["old"] if mode == "append" and case["seen"] == "new" else [])
         # What was held for a version nobody saw is gone with it; what was published kept its held rows.
         assert case["rows held"] == sorted([*old_held, "next", *(["new"] if case["seen"] == "new" else [])])
         assert case["versions"] == sorted(["old", "next", *(["new"] if case["seen"] == "new" else [])])
