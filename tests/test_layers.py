@@ -38,6 +38,10 @@ CORE = (
     "row_validation",
     "schema_registry",
     "declare",
+    "profiles",
+    "drift",
+    "drift_comparison",
+    "baselines",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (
