@@ -326,23 +326,23 @@ _Found: TypeAlias = dict[str, dict[str, tuple[int, str | None]]]
 def _values(view: DataFrame, listing: Sequence[_Listing], place: Column) -> list[_Found]:
     """For each field how often each value is there and in which place first, and how many numbers are in each bin."""
     told: list[Column] = []
+    of_items: list[Column] = []
     for at, one in enumerate(listing):
         text, number = one.text, one.leaf.number
-        if text is not None:
-            told.append(F.transform(text if one.leaf.items else F.array(text), _as(at, "v")))
+        if text is not None and one.leaf.items:
+            of_items.append(F.coalesce(F.transform(text, _as(at, "v")), F.array().cast(_PAIRS)))
+        elif text is not None:
+            told.append(_as(at, "v")(text))
         if number is None or not one.found.edges:
             continue
         for kind, profile_ in (("o", one.found), ("b", one.then if one.shared else None)):
             if profile_ is not None and profile_.high is not None:
-                bin_ = _bin(number - one.anchor, profile_.edges, profile_.high)
-                told.append(F.transform(F.array(bin_), _as(at, kind)))
+                told.append(_as(at, kind)(_bin(number - one.anchor, profile_.edges, profile_.high)))
     found: list[_Found] = [{} for _ in listing]
-    if not told:
+    if not told and not of_items:
         return found
-    pairs = view.select(
-        F.explode(F.flatten(F.array(*(F.coalesce(one, F.array().cast(_PAIRS)) for one in told)))).alias("one"),
-        place.alias("place"),
-    )
+    singles = F.array(*told).cast(_PAIRS)
+    pairs = view.select(F.explode(F.concat(singles, *of_items)).alias("one"), place.alias("place"))
     counted = (
         pairs.where(F.col("one.text").isNotNull())
         .groupBy("one.at", "one.kind", "one.text")
@@ -361,7 +361,7 @@ def _as(at: int, kind: str) -> Callable[[Column], Column]:
 
 
 def _bin(number: Column, edges: Sequence[float], high: float) -> Column:
-    reached = F.lit(0)
-    for edge in edges:
-        reached = reached + F.when(number >= F.lit(edge), 1).otherwise(0)
-    return F.when(number.isNotNull(), (reached + F.when(number > F.lit(high), 1).otherwise(0)).cast("string"))
+    reached = F.when(number > F.lit(high), F.lit(str(len(edges) + 1)))
+    for at in reversed(range(len(edges))):
+        reached = reached.when(number >= F.lit(edges[at]), F.lit(str(at + 1)))
+    return reached.when(number.isNotNull(), F.lit("0"))
