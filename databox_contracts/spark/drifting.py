@@ -8,24 +8,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from databox_contracts import rules
 from databox_contracts.baselines import BaselineStore
 from databox_contracts.drift import DriftFinding, DriftReport, DriftThresholds, Sampled, with_sightings
 from databox_contracts.drift_comparison import compare_field
 from databox_contracts.errors import BaselineError, DataboxError
 from databox_contracts.model import Contract
-from databox_contracts.plan import Check, Plan, build_plan
+from databox_contracts.plan import Plan, build_plan
 from databox_contracts.profiles import Baseline, FieldProfile
 from databox_contracts.results import CheckResult, Status, Verdict
-from databox_contracts.rules import Scope, Severity, Unit
-from databox_contracts.spark import outcomes
+from databox_contracts.rules import Severity
 from databox_contracts.spark.counting import positional
 from databox_contracts.spark.drift_holding import Batch, copy_drifted
 from databox_contracts.spark.drift_profile import Leaf, Profiled, leaves_of, profile
-from databox_contracts.spark.failures import SPARK_ERRORS, unlogged, unreadable
+from databox_contracts.spark.drift_rules import first_places, for_sample, kind_of, of_whole_plan
+from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.newest_rows import Recent
 from databox_contracts.spark.recent import sample_frame, sample_path, sample_place, sample_table
@@ -124,9 +123,7 @@ def _recent(
     return sample_frame(source, rows=rows, files=files)
 
 
-_WHOLE: Final = "not judged on a sample: it is about the whole table"
 _NO_BASELINE: Final = "none"
-_IN_ROWS: Final = (rules.NullCount, rules.MissingCount, rules.InvalidCount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +147,9 @@ class _Sampling:
 
     def _report(self, update_baseline: bool, quarantine: str | Path | None) -> DriftReport:
         verdict = self._verdict()
-        located = Verification(self.recent.located, self._judged(), untyped=self.recent.untyped, given=self.given)
+        located = Verification(
+            self.recent.located, for_sample(self.plan), untyped=self.recent.untyped, given=self.given
+        )
         leaves = self._leaves(located)
         self._check_ignored(leaves)
         pinned = self._pinned(leaves, update_baseline)
@@ -192,40 +191,21 @@ class _Sampling:
 
     def _verdict(self) -> Verdict:
         """All rules of the plan, those about a whole table skipped."""
-        reasons = {check.id: _not_on_a_sample(check) for check in self.plan.checks}
-        skipped = {
-            check.id: check.result(Status.SKIPPED, message=reason)
-            for check in self.plan.checks
-            if (reason := reasons[check.id]) is not None
-        }
-        verification = Verification(self.recent.rows, self._judged(), untyped=self.recent.untyped, given=self.given)
-        verdict = verification.verdict(samples=self.samples)
-        results = {result.id: self._fair(result) for result in verdict.results} | skipped
-        return replace(verdict, results=tuple(results[check.id] for check in self.plan.checks))
-
-    def _judged(self) -> Plan:
-        checks = tuple(check for check in self.plan.checks if _not_on_a_sample(check) is None)
-        return replace(self.plan, checks=checks)
-
-    def _fair(self, result: CheckResult) -> CheckResult:
-        """A sample that is fresh proves that the table is; one that is not proves nothing, unless it is the newest."""
-        if result.rule != rules.Freshness.kind or result.status is not Status.FAILED or self.recent.complete:
-            return result
-        reason = (
-            "not judged on this sample: it has not all of the newest rows, and those it has are older than promised"
+        verification = Verification(
+            self.recent.rows, for_sample(self.plan), untyped=self.recent.untyped, given=self.given
         )
-        return replace(result, status=Status.SKIPPED, message=reason, observed=None)
+        return of_whole_plan(verification.verdict(samples=self.samples), self.plan, complete=self.recent.complete)
 
     def _of_verdict(self, verdict: Verdict, located: Verification, place: Column) -> list[DriftFinding]:
         failed = [one for one in verdict.results if one.status in (Status.FAILED, Status.NOT_EVALUATED)]
         counted = {one.check.id: one for one in located.counted}
         broken = {one.id: counted[one.id].violating(located.view) for one in failed if one.id in counted}
-        places = _first_places(located.view, broken, place)
+        places = first_places(located.view, broken, place)
         return [self._of_result(one, verdict.row_count, places.get(one.id)) for one in failed]
 
     def _of_result(self, result: CheckResult, rows: int, place: str | None) -> DriftFinding:
         evaluated = result.status is Status.FAILED
-        kind = _SCHEMA_KIND.get(result.rule, "rule") if result.failed_count is None else "rule"
+        kind = kind_of(result)
         count = result.failed_count
         return DriftFinding(
             kind=kind if evaluated else "not_evaluated",
@@ -390,39 +370,3 @@ class _Sampling:
 
 def _rates_only(one: FieldProfile) -> FieldProfile:
     return replace(one, distinct=None, values=None, quantiles={}, edges=(), high=None, bins=())
-
-
-_SCHEMA_KIND: Final = {
-    rules.Present.kind: "schema_missing",
-    rules.HasType.kind: "schema_type",
-    rules.Undeclared.kind: "schema_undeclared",
-}
-
-
-def _not_on_a_sample(check: Check) -> str | None:
-    """Why a rule is not judged on a sample, None where it is."""
-    rule = check.rule
-    if rule.unenforced is not None or isinstance(rule, rules.NotEnforced | rules.Freshness | rules.Retention):
-        return None
-    if rule.scope in (Scope.SCHEMA, Scope.ROW):
-        return None
-    if isinstance(rule, _IN_ROWS):
-        threshold = outcomes.threshold_of(check)
-        if threshold.allows_none or threshold.unit is Unit.PERCENT:
-            return None
-        return f"{_WHOLE}, of which it allows so many rows"
-    return _WHOLE
-
-
-def _first_places(view: DataFrame, broken: Mapping[str, Column], place: Column) -> dict[str, str | None]:
-    """Where each condition is met first."""
-    if not broken:
-        return {}
-    found = [F.min(F.when(condition, place)).alias(f"m{at}") for at, condition in enumerate(broken.values())]
-    try:
-        with unlogged():
-            row = view.agg(*found).collect()[0]
-    except SPARK_ERRORS:
-        # The count was possible rule by rule only; it stands without a place.
-        return {}
-    return dict(zip(broken, row, strict=True))
