@@ -42,6 +42,8 @@ def compare_field(
     yield from comparison.rates()
     yield from comparison.distinct()
     if now.masked or then.masked:
+        if not now.masked:
+            yield f"{now.field} was masked in the baseline: its values are not compared"
         return
     yield from comparison.values()
     yield from comparison.distribution()

@@ -97,6 +97,9 @@ def test_what_is_not_compared_is_said() -> None:
     assert notes(field(distinct=900), field(rows=50, distinct=45)) == [
         "f: too few values to compare how many are different"
     ]
+    assert notes(field(values={'"a"': 1000}), field(masked=True)) == [
+        "f was masked in the baseline: its values are not compared"
+    ]
     # Ten times the rows, so that ten times as many different values may be the same data.
     assert notes(field(distinct=900), field(rows=100, distinct=100)) == [
         "f: samples of 1000 and 100 values: how many differ was not compared"

@@ -206,7 +206,7 @@ def test_the_first_sampling_pins_a_baseline_and_what_drifts_from_it_is_told_with
     for text in (written, third.to_json(), first.to_json(), third.summary(), str(raised.value)):
         assert SECRET not in text
         assert "77700" not in text
-    assert '"lost"' in written
+    assert "lost" in written
     mail = pinned.field("mail")
     assert mail is not None
     assert (mail.masked, mail.rows, mail.nulls, mail.distinct) == (True, 300, 0, 5)
@@ -322,7 +322,7 @@ def test_a_schema_that_is_not_the_contracts_fails_loudly_and_pins_no_baseline(sp
     assert sample_drift(df, contract, store=store, update_baseline=True).stored
     pinned = store.get("test", "t")
     assert pinned is not None
-    assert '"new"' not in pinned.to_json()
+    assert "new" not in pinned.to_json()
 
 
 def test_zero_rows_nulls_and_nans_and_a_field_that_is_masked_later(spark: SparkSession) -> None:
@@ -364,7 +364,8 @@ def test_zero_rows_nulls_and_nans_and_a_field_that_is_masked_later(spark: SparkS
     assert [(one.kind, one.field, one.value) for one in hidden.findings] == [("distinct", "code", None)]
     kept = store.get("test", "t")
     assert kept is not None
-    assert '"k"' not in kept.to_json()
+    assert (kept.field("code"), code.values) == (code.without_values(), {'""': 100, '"k"': 100})
+    assert '\\"k\\"' not in kept.to_json()
     assert kept.id == pinned.id
     assert SECRET not in hidden.to_json()
 
