@@ -249,10 +249,12 @@ class _Sampling:
         return pinned
 
     def _compared(self, found: Profiled, pinned: Baseline | None) -> tuple[list[DriftFinding], list[str]]:
-        if pinned is None:
-            return [], []
         findings: list[DriftFinding] = []
         notes: list[str] = []
+        if self.recent.mixed:
+            notes.append("the newest files differ in their schema: only those like the newest one were sampled")
+        if pinned is None:
+            return findings, notes
         passed_over = self._passed_over()
         for now in found.fields:
             then = pinned.field(now.field)
@@ -273,8 +275,6 @@ class _Sampling:
             for one in pinned.fields
             if one.field not in known
         ]
-        if self.recent.mixed:
-            notes.append("the newest files differ in their schema: only those like the newest one were sampled")
         return findings, notes
 
     def _passed_over(self) -> dict[str, str]:
@@ -311,7 +311,10 @@ class _Sampling:
         if any(one.severity is Severity.ERROR for one in findings):
             said = "no baseline yet, and none was stored: correct what was found, or accept it with update_baseline"
             return None, False, [said]
-        return self._put(fresh, None), True, ["no baseline yet: this sample is the baseline from now on"]
+        kept = self._put(fresh, None)
+        if kept != fresh:
+            return kept, False, ["no baseline yet, and another sampling stored one meanwhile"]
+        return kept, True, ["no baseline yet: this sample is the baseline from now on"]
 
     def _put(self, baseline: Baseline, replacing: Baseline | None) -> Baseline:
         return self.store.put(baseline, replacing=replacing)
