@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from databox_contracts.drift import DriftReport
     from databox_contracts.results import Verdict
 
 
@@ -208,6 +209,31 @@ class PublicationError(DataboxError):
         super().__init__(f"cannot publish to {path!r}: {reason}", hint=hint)
         self.path = path
         self.reason = reason
+
+
+class BaselineError(DataboxError):
+    """A stored baseline of drift that cannot be read or written."""
+
+
+class DriftError(DataboxError):
+    """Data that left its contract or its own past. `report` says where; its text has counts, no values."""
+
+    def __init__(self, report: DriftReport) -> None:
+        super().__init__(
+            report.summary(), hint="Correct the data, or accept it as it is now with `update_baseline=True`."
+        )
+        self.report = report
+
+
+class SchemaDriftError(DriftError):
+    """A table whose columns are not the contract's any more."""
+
+    def __init__(self, report: DriftReport) -> None:
+        super().__init__(report)
+        self.message = f"{report.dataset} of {report.contract} {report.version}: " + "; ".join(
+            one.message for one in report.diverged
+        )
+        self.hint = "Correct the table, or publish a new version of the contract."
 
 
 class SparkUnavailableError(DataboxError):

@@ -39,6 +39,10 @@ CORE = (
     "schema_registry",
     "declare",
     "schema_modes",
+    "profiles",
+    "drift",
+    "drift_comparison",
+    "baselines",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (

@@ -1,5 +1,6 @@
 """Verification and publication of Spark tables; the only room that imports pyspark."""
 
+from databox_contracts.spark.drifting import sample_drift
 from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reading import is_dataframe, read_table
@@ -17,6 +18,7 @@ __all__ = [
     "publish",
     "read_published",
     "read_table",
+    "sample_drift",
     "server_status",
     "shared_session",
     "stop_server",

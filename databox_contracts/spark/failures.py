@@ -17,6 +17,7 @@ from databox_contracts.spark.compat import error_condition
 SPARK_ERRORS: Final = (PySparkException, Py4JError)
 """What a Spark action may raise: over classic Spark, a failed task is a bare gateway error."""
 
+_QUERY_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]{3,})[.\]]")
 _WORDS: Final = {
     "PATH_NOT_FOUND": "there is nothing",
@@ -48,13 +49,15 @@ def in_words(error: BaseException) -> str:
 @contextmanager
 def unlogged() -> Iterator[None]:
     """While it lasts PySpark does not log failed queries, which it does with the values that their messages quote."""
-    logger = logging.getLogger("SQLQueryContextLogger")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    loggers = [logging.getLogger(name) for name in _QUERY_LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def unreadable(path: str, error: BaseException) -> UnreadableTableError:
