@@ -4,13 +4,17 @@ from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.server import server_status, shared_session, stop_server
+from databox_contracts.spark.streams import BatchReport, ContractStream, enforce_stream
 from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import enforce, verify
 
 __all__ = [
+    "BatchReport",
+    "ContractStream",
     "Publication",
     "TablePlace",
     "enforce",
+    "enforce_stream",
     "infer_contract",
     "infer_with_guesses",
     "is_dataframe",

@@ -1,0 +1,301 @@
+"""One micro-batch: written once, judged as any table is, split by its verdict and handed on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.plan import Check, Plan
+from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.rules import (
+    Completeness,
+    Freshness,
+    Latency,
+    PrimaryKey,
+    Query,
+    RowCount,
+    Scope,
+    Severity,
+    Statistic,
+)
+from databox_contracts.spark import outcomes
+from databox_contracts.spark.given import Given
+from databox_contracts.spark.holding import REASON, _Repeated, _rows_in, _Stamp, _with_reasons
+from databox_contracts.spark.outcomes import threshold_of
+from databox_contracts.spark.predicates import NotEvaluableError
+from databox_contracts.spark.schema import Missing, locate
+from databox_contracts.spark.stream_journal import Progress, StreamJournal
+from databox_contracts.spark.stream_keys import Clock, SeenKeys
+from databox_contracts.spark.stream_reports import BatchReport
+from databox_contracts.spark.stream_sinks import Sink
+from databox_contracts.spark.timeliness import clock_path, micros
+from databox_contracts.spark.verification import Verification, positional
+from databox_contracts.spark.versions import Staged
+from databox_contracts.spark.writing import write_parquet
+
+_ABOUT_THE_TABLE: Final = (RowCount, Statistic, Freshness, Latency, Query, Completeness)
+
+
+def about_the_table(check: Check) -> bool:
+    """Whether the rule is about all rows together, so that no batch of them breaks or keeps it for the table."""
+    return isinstance(check.rule, _ABOUT_THE_TABLE) or not threshold_of(check).allows_none
+
+
+def stopping(plan: Plan, results: Iterable[CheckResult], on_violation: str) -> list[CheckResult]:
+    """The results for which the whole stream stops.
+
+    Where rows are held, those are the rules of which nobody knows which rows to hold for them: one that could not be
+    judged, a column that is missing.
+    """
+    checks = {check.id: check for check in plan.checks}
+    if on_violation == "warn":
+        return []
+    return [
+        result
+        for result in results
+        if result.stops
+        and not about_the_table(checks[result.id])
+        and (
+            on_violation == "fail"
+            or result.status is Status.NOT_EVALUATED
+            or checks[result.id].rule.scope is Scope.SCHEMA
+        )
+    ]
+
+
+def event_time(df: DataFrame, plan: Plan, timestamp_field: str | None, *, case_sensitive: bool) -> tuple[int, Column]:
+    """The position of the column that tells a row's time, and that column of a view, in microseconds since 1970.
+
+    Raises `NotEvaluableError` where no column does.
+    """
+    path = clock_path(Check(id="watermark", rule=PrimaryKey(fields=())), plan.dataset, timestamp_field)
+    found = locate(df.schema, path, case_sensitive=case_sensitive)
+    if isinstance(found, Missing):
+        raise NotEvaluableError(found.reason)
+    column = F.col(positional(found.column))
+    for step in found.steps:
+        if not isinstance(step, str):
+            raise NotEvaluableError("the field is inside an array or a map")
+        column = column.getField(step)
+    return found.column, micros(found.type)(column)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a stream does with each of its batches; it is called by Spark, perhaps in another process."""
+
+    plan: Plan
+    sink: Sink
+    checkpoint: Path
+    stream: str
+    on_violation: str
+    samples: int
+    watermark: timedelta | None
+    timestamp_field: str | None
+    references: Mapping[str, DataFrame] | None
+    clock: Callable[[], datetime]
+    on_batch: Callable[[BatchReport], None] | None
+
+    def process(self, df: DataFrame, batch: int) -> BatchReport:
+        """Judge one batch and hand it on, or find that this was done before a restart.
+
+        Raises `ContractViolationError` with the batch's report as `publication` where the stream has to stop.
+        """
+        journal = StreamJournal(self.checkpoint)
+        progress = journal.progress()
+        if progress is not None and progress.batch > batch:
+            raise PublicationError(
+                str(self.checkpoint),
+                f"Spark comes with batch {batch}, and batch {progress.batch} is published",
+                hint="Do not run two streams on one checkpoint.",
+            )
+        if progress is not None and progress.batch == batch and self.sink.has(progress, self.clock()):
+            journal.finish(progress)
+            report = replace(journal.report(batch), replayed=True)
+        else:
+            newest = None
+            if progress is not None:
+                newest = progress.newest_before if progress.batch == batch else progress.newest
+            shutil.rmtree(journal.home / "work", ignore_errors=True)
+            with self.sink.stage() as staged:
+                report = _Batch(self, journal, df, batch, newest, staged).run()
+        if self.on_batch is not None:
+            self.on_batch(report)
+        return report
+
+    def state(self, check: Check) -> SeenKeys:
+        """The keys of that check."""
+        return SeenKeys(check, StreamJournal(self.checkpoint).home / "keys" / check.id)
+
+
+class _Batch:
+    def __init__(
+        self, of: Batches, journal: StreamJournal, df: DataFrame, batch: int, newest_before: int | None, staged: Staged
+    ) -> None:
+        self.of = of
+        self.journal = journal
+        self.df = df
+        self.batch = batch
+        self.newest_before = newest_before
+        self.staged = staged
+        self.at = of.clock()
+        self.given = Given.at(self.at, of.timestamp_field, of.references)
+        grace = of.plan.contract.enforcement.only_warns(self.at.date())
+        self.on_violation = "warn" if grace else of.on_violation
+        self.works: dict[str, Path] = {}
+        self.repeated: list[_Repeated] = []
+        self.newest = newest_before
+        self.late = 0
+
+    def run(self) -> BatchReport:
+        arrived = self.staged.directory / "arrived"
+        # Written first: a micro-batch may be another one each time that it is computed.
+        write_parquet(self.df, arrived)
+        rows = self._read(arrived)
+        verdict = self._judge(rows)
+        self._stop_for(verdict)
+        broken = self._broken(verdict)
+        if self.on_violation == "quarantine" and broken:
+            self._split(rows, broken)
+        else:
+            os.rename(arrived, self.staged.data)
+        return self._hand_on(verdict)
+
+    def _read(self, path: Path) -> DataFrame:
+        return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))
+
+    # --- judging ------------------------------------------------------------------------------------------------------
+
+    def _judge(self, rows: DataFrame) -> Verdict:
+        plan = self.of.plan
+        without_keys = replace(plan, checks=tuple(one for one in plan.checks if one.rule.scope is not Scope.KEY))
+        verification = Verification(rows, without_keys, given=self.given)
+        verdict = verification.verdict(samples=self.of.samples)
+        clock = self._clock(rows, verification)
+        answers = {result.id: result for result in verdict.results}
+        for check in plan.keys:
+            answers[check.id] = self._key_result(check, verification, verdict.row_count, clock)
+        return replace(verdict, results=tuple(answers[check.id] for check in plan.checks))
+
+    def _key_result(self, check: Check, verification: Verification, rows: int, clock: Clock | None) -> CheckResult:
+        work = self.journal.home / "work" / check.id
+        try:
+            judging = self.of.state(check).judge(verification, rows, self.batch, clock, work)
+        except NotEvaluableError as reason:
+            return outcomes.not_evaluated(check, str(reason))
+        self.works[check.id] = work
+        found = judging.collisions(self.of.samples)
+        if found.path is not None and check.severity is Severity.ERROR and not about_the_table(check):
+            self.repeated.append(_Repeated(check, found.path))
+        return found.result
+
+    def _clock(self, rows: DataFrame, verification: Verification) -> Clock | None:
+        if self.of.watermark is None:
+            return None
+        _, time = event_time(rows, self.of.plan, self.of.timestamp_field, case_sensitive=verification.case_sensitive)
+        watermark = Clock(time, self.of.watermark, self.newest_before).watermark
+        late = F.count_if(time < F.lit(watermark)) if watermark is not None else F.lit(0)
+        newest, self.late = verification.view.agg(F.max(time), late).collect()[0]
+        self.newest = max((one for one in (newest, self.newest_before) if one is not None), default=None)
+        # A row without a time is as old as the newest of its batch: it must be forgotten some day.
+        known = F.coalesce(time, F.lit(self.newest)) if self.newest is not None else time
+        return Clock(known, self.of.watermark, self.newest_before)
+
+    def _stop_for(self, verdict: Verdict) -> None:
+        """Raise where nothing of the batch may go on."""
+        if stopping(self.of.plan, verdict.results, self.on_violation):
+            rejected = BatchReport(
+                batch=self.batch,
+                verdict=verdict,
+                on_violation=self.on_violation,
+                rows_in=verdict.row_count,
+                rows_rejected=verdict.row_count,
+                rows_late=self.late,
+            )
+            message = f"batch {self.batch}: {verdict.summary()}. Nothing of the batch was published."
+            raise ContractViolationError(verdict, message=message, publication=rejected)
+
+    def _broken(self, verdict: Verdict) -> list[CheckResult]:
+        """The results for which rows have to be held."""
+        checks = {check.id: check for check in self.of.plan.checks}
+        return [result for result in verdict.results if result.stops and not about_the_table(checks[result.id])]
+
+    # --- handing on ---------------------------------------------------------------------------------------------------
+
+    def _split(self, rows: DataFrame, broken: Sequence[CheckResult]) -> None:
+        stamp = _Stamp(self.of.plan, self._run_id, self.at, self.given)
+        marked = _with_reasons(rows, stamp, self.repeated)
+        stamp.write(marked.where(F.size("reasons") > 0), rows.columns, self.staged.held)
+        write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*rows.columns), self.staged.data)
+        held = self.df.sparkSession.read.parquet(str(self.staged.held))
+        reasons = held.select(F.explode(REASON).alias("id")).groupBy("id").count()
+        found = {row[0]: row[1] for row in reasons.collect()}
+        for result in broken:
+            if found.get(result.id, 0) < (result.failed_count or 0):
+                raise PublicationError(
+                    str(self.of.checkpoint),
+                    f"{result.failed_count} rows of batch {self.batch} break {result.id}, and {found.get(result.id, 0)}"
+                    " of them would be held",
+                    hint="Nothing of it was published. Please report this as a bug.",
+                )
+
+    @property
+    def _run_id(self) -> str:
+        return f"{self.of.stream}-{self.batch}"
+
+    def _hand_on(self, verdict: Verdict) -> BatchReport:
+        published, held = _rows_in(self.staged.data), _rows_in(self.staged.held)
+        if not held:
+            shutil.rmtree(self.staged.held, ignore_errors=True)
+        if published + held != verdict.row_count:
+            raise PublicationError(
+                str(self.of.checkpoint),
+                f"{verdict.row_count} rows came in batch {self.batch}, {published} are valid and {held} held",
+                hint="Nothing of it was published. Please report this as a bug.",
+            )
+        valid = self._read(self.staged.data)
+        self.of.sink.prepare(valid, self.staged)
+        for check_id, work in self.works.items():
+            check = next(one for one in self.of.plan.keys if one.id == check_id)
+            self.of.state(check).keep(self.batch, work)
+        before, version = self.of.sink.current(), self.of.sink.version(self.staged)
+        report = BatchReport(
+            batch=self.batch,
+            verdict=verdict,
+            on_violation=self.on_violation,
+            rows_in=verdict.row_count,
+            rows_published=published,
+            rows_quarantined=held,
+            rows_late=self.late,
+            version=version,
+            quarantine=self.of.sink.held_in(self.staged, self.batch) if held else None,
+        )
+        progress = Progress(self.batch, version, before, self.newest_before, self.newest)
+        self.journal.intend(progress, report)
+        self.of.sink.commit(self.staged, valid, self.batch, self._facts(report))
+        self.journal.finish(progress)
+        return report
+
+    def _facts(self, report: BatchReport) -> dict[str, object]:
+        return {
+            "contract": self.of.plan.contract.id,
+            "contract_version": self.of.plan.contract.version,
+            "dataset": self.of.plan.dataset.name,
+            "run_id": self._run_id,
+            "stream": self.of.stream,
+            "batch": self.batch,
+            "passed": report.verdict.passed,
+            "on_violation": self.on_violation,
+            "rows_in": report.rows_in,
+            "rows_published": report.rows_published,
+            "rows_quarantined": report.rows_quarantined,
+            "published_at": self.at.isoformat(),
+        }
