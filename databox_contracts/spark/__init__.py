@@ -2,6 +2,8 @@
 
 from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
+from databox_contracts.spark.reader_columns import ReadChange
+from databox_contracts.spark.reader_contracts import ReadReport, read_with_contract
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.server import server_status, shared_session, stop_server
 from databox_contracts.spark.streams import BatchReport, ContractStream, enforce_stream
@@ -12,6 +14,8 @@ __all__ = [
     "BatchReport",
     "ContractStream",
     "Publication",
+    "ReadChange",
+    "ReadReport",
     "TablePlace",
     "enforce",
     "enforce_stream",
@@ -21,6 +25,7 @@ __all__ = [
     "publish",
     "read_published",
     "read_table",
+    "read_with_contract",
     "server_status",
     "shared_session",
     "stop_server",

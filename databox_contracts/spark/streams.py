@@ -134,14 +134,18 @@ class ContractStream:
         try:
             return self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         except StreamingQueryException as error:
-            raise self._reason(error) from None
+            reason = self._reason(error)
+        # Outside, since Spark's own error quotes a traceback of ours and perhaps a row.
+        raise reason
 
     def processAllAvailable(self) -> None:  # noqa: N802
         """As Spark's. Raises as `awaitTermination`."""
         try:
             self.query.processAllAvailable()
+            return
         except StreamingQueryException as error:
-            raise self._reason(error) from None
+            reason = self._reason(error)
+        raise reason
 
     def stop(self) -> None:
         """End the query; a batch that is not complete is done again by the next start."""
@@ -184,6 +188,12 @@ class _Handler:
             stopped = StreamStoppedError(self.batches.stream, f"batch {batch} failed: {in_words(error)}")
             self._fail(stopped)
             raise stopped from None
+        except Exception as error:
+            stopped = StreamStoppedError(
+                self.batches.stream, f"a function given to it raised {type(error).__name__} on batch {batch}"
+            )
+            self._fail(stopped)
+            raise stopped from error
 
     def _fail(self, error: DataboxError) -> None:
         self.failures.append(error)
