@@ -68,11 +68,13 @@ def test_what_a_range_allows(text, allowed, refused):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "^", "latest", "1.2.3.4", "^1.2 ||", "|| 1", ">=1.2,", ",1", ">=1,,<2", "v", "1x", "x.1", "1.x.2", "=>1"]
-    + [">=1.2<2", "^^1", "1 - 2", "!=1", "~>1.2", "01", "^1.2.x.x.x", "1.-2"],
+    [
+        *("", " ", "^", "latest", "1.2.3.4", "^1.2 ||", "|| 1", ">=1.2,", ",1", ">=1,,<2", "v", "1x", "x.1", "1.x.2"),
+        *("=>1", ">=1.2<2", "^^1", "1 - 2", "!=1", "~>1.2", "01", "^1.2.x.x.x", "1.-2"),
+    ],
 )
 def test_what_is_no_range(text):
-    with pytest.raises(VersionRangeError, match="is no range of versions. Write it as") as error:
+    with pytest.raises(VersionRangeError, match=r"is no range of versions\. Write it as") as error:
         VersionRange.parse(text)
     assert error.value.text == text
 

@@ -93,7 +93,7 @@ class TableSink:
             return True
         if current == progress.before:
             return False
-        written = datetime.strptime(progress.version[1:21], "%Y%m%dT%H%M%S%f").replace(tzinfo=now.tzinfo)
+        written = datetime.strptime(progress.version[1:22], "%Y%m%dT%H%M%S%f").replace(tzinfo=now.tzinfo)
         if now - written > KEEP_FOR:
             raise PublicationError(
                 str(self.place.link),
@@ -135,8 +135,12 @@ def _link_files(source: Path, target: Path) -> None:
                 str(source), f"a stream cannot add to a table with directories: {file.name}", hint="Name another place."
             )
         # The sum that Hadoop keeps of a file is a hidden one beside it.
-        if not file.name.endswith((".parquet", ".parquet.crc")):
+        if file.name.startswith(("_", ".")) and not file.name.endswith(".parquet.crc"):
             continue
+        if not file.name.endswith((".parquet", ".parquet.crc")):
+            raise PublicationError(
+                str(source), f"a stream adds to Parquet tables, and there is {file.name}", hint="Name another place."
+            )
         try:
             os.link(file, target / file.name)
         except OSError as error:
