@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from databox_contracts.errors import ContractViolationError, PublicationError
 from databox_contracts.plan import Check, Plan
@@ -43,6 +44,7 @@ from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
+_ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 _ABOUT_THE_TABLE: Final = (RowCount, Statistic, Freshness, Latency, Query, Completeness)
 
 
@@ -162,13 +164,14 @@ class _Batch:
         # Written first: a micro-batch may be another one each time that it is computed.
         write_parquet(self.df, arrived)
         rows = self._read(arrived)
-        verdict = self._judge(rows)
-        self._stop_for(verdict)
-        broken = self._broken(verdict)
-        if self.on_violation == "quarantine" and broken:
-            self._split(rows, broken)
-        else:
-            os.rename(arrived, self.staged.data)
+        with _adaptive(rows.sparkSession):
+            verdict = self._judge(rows)
+            self._stop_for(verdict)
+            broken = self._broken(verdict)
+            if self.on_violation == "quarantine" and broken:
+                self._split(rows, broken)
+            else:
+                os.rename(arrived, self.staged.data)
         return self._hand_on(verdict)
 
     def _read(self, path: Path) -> DataFrame:
@@ -299,6 +302,17 @@ class _Batch:
             "rows_quarantined": report.rows_quarantined,
             "published_at": self.at.isoformat(),
         }
+
+
+@contextmanager
+def _adaptive(spark: SparkSession) -> Iterator[None]:
+    """Streams run without adaptive execution, which small tables need: else a shuffle has its full number of tasks."""
+    before = spark.conf.get(_ADAPTIVE)
+    spark.conf.set(_ADAPTIVE, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ADAPTIVE, str(before))
 
 
 def _reasons_in(path: Path) -> Counter[str]:

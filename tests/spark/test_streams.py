@@ -292,7 +292,9 @@ def test_a_checkpoint_is_for_one_stream(source: Source, place: TablePlace, tmp_p
     [empty] = run(source.read(), contract_of(), place=place, checkpoint=checkpoint).reports()
     assert (empty.rows_in, empty.violations, empty.lag_seconds) == (0, {"orders.freshness": None}, None)
     assert read_published(source.spark, place).count() == 0
-    with pytest.raises(PublicationError, match=r"made with keys .*orders.primary_key\(id int\).*and now it is"):
+    with pytest.raises(
+        PublicationError, match=r"made with keys .*orders.primary_key\(id integer\(32\)\).*and now it is"
+    ):
         run(source.read(), contract_of(rules.Unique(fields=("at",))), place=place, checkpoint=checkpoint)
     for file in (checkpoint / "offsets").iterdir():
         file.unlink()
