@@ -22,9 +22,10 @@ from databox_contracts.spark.given import Given
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.publication import OnViolation
 from databox_contracts.spark.schema import type_text
-from databox_contracts.spark.stream_batches import Batches, event_time, stopping
+from databox_contracts.spark.stream_batches import Batches
 from databox_contracts.spark.stream_journal import HOME, StreamJournal
 from databox_contracts.spark.stream_reports import BatchReport
+from databox_contracts.spark.stream_rules import event_time, stopping
 from databox_contracts.spark.stream_sinks import FunctionSink, Sink, TableSink
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Verification
@@ -69,12 +70,13 @@ def enforce_stream(
     held rows to the directory `quarantine`; after a kill the function may be called again with the number and the rows
     of the last batch. `checkpoint` is a directory on a file system that this process shares with Spark; the reports of
     the batches are kept there. `trigger` are the arguments of Spark's `trigger`, such as `{"availableNow": True}`.
-    Over Spark Connect all functions given here run in the server's Python, and the checks of `references` are refused.
+    Over Spark Connect the batches, and all functions given here, run in the server's Python on the server's machine;
+    `references` cannot be given there.
 
     Raises `ContractViolationError` where the stream's columns already break the contract, `PublicationError` for places
     that cannot be used.
     """
-    _check_arguments(df, checkpoint, place, foreach_batch, quarantine, on_violation)
+    _check_arguments(df, checkpoint, place, foreach_batch, quarantine, on_violation, references)
     home = Path(checkpoint).absolute()
     plan = build_plan(contract, contract.dataset(dataset))
     _check_columns(df, plan, on_violation if not contract.enforcement.only_warns(clock().date()) else "warn", clock())
@@ -117,7 +119,8 @@ def enforce_stream(
     try:
         query = writer.start()
     except SPARK_ERRORS as error:
-        raise StreamStoppedError(query_name or str(home), in_words(error)) from error
+        hint = _SERVERS_PYTHON if _is_remote(df) else None
+        raise StreamStoppedError(query_name or str(home), in_words(error), hint=hint) from error
     return ContractStream(query, journal, handler.failures)
 
 
@@ -219,6 +222,7 @@ def _check_arguments(
     foreach_batch: Callable[[DataFrame, int], None] | None,
     quarantine: Path | str | None,
     on_violation: str,
+    references: Mapping[str, DataFrame] | None,
 ) -> None:
     def refuse(reason: str, hint: str) -> None:
         raise PublicationError(str(place.link if place is not None else checkpoint), reason, hint=hint)
@@ -229,12 +233,21 @@ def _check_arguments(
         refuse("the stream needs one place to go to", _WAYS)
     if on_violation not in get_args(OnViolation):
         refuse(f"on_violation is {on_violation!r}", f"Use one of {', '.join(get_args(OnViolation))}.")
+    if references and _is_remote(df):
+        refuse("over Spark Connect a stream cannot look at other tables", "Use a classic session for `references`.")
     if place is not None and quarantine is not None:
         refuse("held rows of a table go beside it", "Leave out `quarantine`.")
     if foreach_batch is not None and on_violation == "quarantine" and quarantine is None:
         refuse("there is no place for held rows", "Give `quarantine`, a directory.")
     if ":/" in str(checkpoint):
         refuse("the checkpoint is no local path", "Name a directory that this process and Spark share.")
+
+
+_SERVERS_PYTHON: Final = "Over Spark Connect the server runs the batches in its own Python, which needs this package."
+
+
+def _is_remote(df: DataFrame) -> bool:
+    return type(df).__module__.startswith("pyspark.sql.connect.")
 
 
 def _check_columns(df: DataFrame, plan: Plan, on_violation: str, at: datetime) -> None:
