@@ -236,5 +236,55 @@ class SchemaDriftError(DriftError):
         self.hint = "Correct the table, or publish a new version of the contract."
 
 
+class VersionRangeError(DataboxError):
+    """A text that is no range of versions."""
+
+    def __init__(self, text: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{text!r} is no range of versions", hint=hint)
+        self.text = text
+
+
+class VersionPinError(DataboxError):
+    """A table of a contract version that its reader did not ask for; `found` is None where nobody knows its version."""
+
+    def __init__(self, table: str, pin: str, found: str | None, *, contract: str, hint: str | None = None) -> None:
+        known = f"is of version {found} of its contract" if found is not None else "does not say its contract's version"
+        super().__init__(f"{contract}: the reader needs version {pin}, and {table} {known}", hint=hint)
+        self.table = table
+        self.pin = pin
+        self.found = found
+        self.contract = contract
+
+
+class ReaderContractError(DataboxError):
+    """A table that does not have what its reader's contract asks for; `differences` are sentences, one a field."""
+
+    def __init__(
+        self,
+        table: str,
+        differences: Sequence[str],
+        *,
+        contract: str,
+        dataset: str,
+        fields: Sequence[str] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{contract}: {table} cannot be read as {dataset}: {'; '.join(differences)}", hint=hint)
+        self.table = table
+        self.differences = tuple(differences)
+        self.contract = contract
+        self.dataset = dataset
+        self.fields = tuple(fields)
+
+
+class StreamStoppedError(DataboxError):
+    """A streaming query that ended with an error; `query` is its name or id, `reason` the cause in words."""
+
+    def __init__(self, query: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"the stream {query} stopped: {reason}", hint=hint)
+        self.query = query
+        self.reason = reason
+
+
 class SparkUnavailableError(DataboxError):
     """No Spark session can be had: no Java, a server that does not start or went away."""

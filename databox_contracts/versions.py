@@ -52,6 +52,16 @@ class Version:
         parts = tuple(_part(part) for part in pre.split(".")) if pre else _RELEASE
         return cls(int(match["major"]), int(match["minor"] or 0), int(match["patch"] or 0), parts)
 
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Major, minor and patch."""
+        return self.major, self.minor, self.patch
+
+    @property
+    def is_prerelease(self) -> bool:
+        """Whether it comes before the release of its numbers."""
+        return self.release != _RELEASE
+
     def bump_to(self, new: Version) -> Bump | None:
         """How far it is to a later version; NONE for the same numbers, None where the other one is earlier."""
         if new < self:

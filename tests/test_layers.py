@@ -26,6 +26,7 @@ CORE = (
     "results",
     "normalizing",
     "versions",
+    "version_ranges",
     "lifecycle",
     "vocabulary",
     "workflow_commands",

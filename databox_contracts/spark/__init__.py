@@ -3,21 +3,30 @@
 from databox_contracts.spark.drifting import sample_drift
 from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
+from databox_contracts.spark.reader_columns import ReadChange
+from databox_contracts.spark.reader_contracts import ReadReport, read_with_contract
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.server import server_status, shared_session, stop_server
+from databox_contracts.spark.streams import BatchReport, ContractStream, enforce_stream
 from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import enforce, verify
 
 __all__ = [
+    "BatchReport",
+    "ContractStream",
     "Publication",
+    "ReadChange",
+    "ReadReport",
     "TablePlace",
     "enforce",
+    "enforce_stream",
     "infer_contract",
     "infer_with_guesses",
     "is_dataframe",
     "publish",
     "read_published",
     "read_table",
+    "read_with_contract",
     "sample_drift",
     "server_status",
     "shared_session",

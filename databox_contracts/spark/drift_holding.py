@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from databox_contracts.plan import Plan
 from databox_contracts.spark.counting import positional
-from databox_contracts.spark.holding import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
+from databox_contracts.spark.reasons import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
 from databox_contracts.spark.versions import MANIFEST, PUBLISHED
 from databox_contracts.spark.writing import write_parquet
 
