@@ -32,7 +32,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-NAN_IS_LARGEST: Final = ("parquet-mr version 1.13.1 ", "parquet-mr version 1.17.0 ")
+NAN_IS_LARGEST: Final = ("parquet-mr version 1.17.0 ",)
 """Writers, by what they sign files with, whose largest value is NaN wherever a NaN was written (`Double.compare`).
 
 The format itself lets a writer leave NaN out of its statistics, so others are not believed about such columns.

@@ -36,7 +36,7 @@ FILES = "statistics of the files just written"
 
 def asked(spark: SparkSession, what: str) -> list[dict[str, Any]]:
     context = spark.sparkContext
-    context._jsc.sc().listenerBus().waitUntilEmpty()  # type: ignore[union-attr]
+    context._jsc.sc().listenerBus().waitUntilEmpty()
     with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/{what}") as answer:
         found: list[dict[str, Any]] = json.load(answer)
     return found
@@ -171,7 +171,7 @@ def test_rows_that_stay_are_not_read_for_rules_that_the_write_judged(spark: Spar
 def test_statistics_of_others_are_used_only_when_asked(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "table"
     option = "spark.sql.parquet.outputTimestampType"
-    before = spark.conf.get(option)
+    before = str(spark.conf.get(option))
     spark.conf.set(option, "INT96")
     try:
         orders(spark).write.parquet(str(path))

@@ -64,7 +64,9 @@ BOUNDS: Final = (rules.Minimum, rules.Maximum, rules.ExclusiveMinimum, rules.Exc
 
 def table(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFrame:
     """Through Arrow, which starts no Python worker."""
-    schema = to_arrow_schema(T.StructType.fromDDL(ddl), timezone="UTC")
+    struct = T.StructType.fromDDL(ddl)
+    assert isinstance(struct, T.StructType)
+    schema = to_arrow_schema(struct, timezone="UTC")
     values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     columns = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(columns, schema=schema))
