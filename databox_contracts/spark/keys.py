@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType
 
@@ -148,11 +149,17 @@ def _sorted_here(hashes: DataFrame) -> list[list[int]]:
     table = hashes.toArrow()
     found = []
     for name in hashes.columns:
-        column = table.column(name)
+        values = _own_array(table.column(name))
         # One key after the other, so that there is no second copy of all of them.
         table = table.drop_columns([name])
-        found.append(_repeated(np.sort(column.drop_null().to_numpy())))
+        values.sort()
+        found.append(_repeated(values))
     return found
+
+
+def _own_array(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    values: npt.NDArray[np.int64] = column.drop_null().to_numpy()
+    return values if values.flags.writeable else values.copy()
 
 
 def _repeated(ascending: npt.NDArray[np.int64]) -> list[int]:
