@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from pyspark.sql import functions as F
 
-from databox_contracts.errors import DataValidationError
-from databox_contracts.model import Mode, SchemaModes
-from databox_contracts.spark import TablePlace, publish, read_published
+from databox_contracts import rules
+from databox_contracts.errors import ContractViolationError, DataboxError, DataValidationError
+from databox_contracts.model import Contract, Mode, SchemaModes
+from databox_contracts.results import Status
+from databox_contracts.spark import TablePlace, enforce, publish, read_published, verify
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.testing import build_contract, build_field
 
