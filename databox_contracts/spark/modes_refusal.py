@@ -75,9 +75,10 @@ def offending_row(
     chosen = view.where(when(lambda at: F.col(positional(at)))).select(
         *(value.alias(positional(at)) for at, value in enumerate(found.values()))
     )
+    text = F.to_json(F.struct(*(F.col(positional(at)) for at in range(len(found)))))
     try:
         with unlogged():
-            first = chosen.orderBy(F.to_json(F.struct("*"))).limit(1).collect() if found else []
+            first = chosen.orderBy(text).limit(1).collect() if found else []
     except SPARK_ERRORS:
         # The error that it is to illustrate matters more.
         return None
