@@ -61,7 +61,12 @@ class Candidate:
 
     def all_rows(self) -> DataFrame:
         """Kept and held together."""
-        return self.layout.read(self.spark, self.kept, *([self.flagged] if self.flagged.is_dir() else []))
+        if not self.flagged.is_dir():
+            return self.kept_rows()
+        if self.layout.partition_by:
+            # Partitions are looked for below one directory.
+            return self.kept_rows().union(self.layout.read(self.spark, self.flagged))
+        return self.layout.read(self.spark, self.kept, self.flagged)
 
     def kept_rows(self) -> DataFrame:
         """What would be published."""

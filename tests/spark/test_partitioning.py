@@ -118,7 +118,7 @@ def test_what_names_no_partition_is_refused(spec: Any, reason: str) -> None:
         (("d",), "values of type double"),
         (("at",), "values of type timestamp"),
         (("there",), "values of type timestamp_ntz"),
-        (("bytes",), "values of type bytes"),
+        (("bytes",), "values of type"),
         ((".hidden",), "makes no directory"),
         (tuple(TYPES), "values of type"),
     ],
