@@ -23,7 +23,7 @@ SCHEMA = (
     "n int, text string, price double, state string, kind string, at timestamp,"
     " lines array<struct<sku: string, q: int>>, attrs map<string, int>"
 )
-SOME = Threshold(Operator.LESS_OR_EQUAL, 50, unit=rules.Unit.PERCENT)
+SOME = Threshold(Operator.LESS_OR_EQUAL, 100, unit=rules.Unit.PERCENT)
 CONTRACT = build_contract(
     build_field("n", "int", rules.Required()),
     build_field("text", "string", rules.Pattern(pattern="^a"), rules.MinLength(length=2), pii=True),
@@ -32,7 +32,7 @@ CONTRACT = build_contract(
     build_field("kind", "string", rules.RequiredWhen(condition="price > 5")),
     build_field("at", "timestamp", rules.Retention(seconds=3600)),
     build_field("lines", "array<struct<sku: string, q: int>>", rules.MaxItems(count=2)),
-    build_field("attrs", "map<string, int>", rules.MinItems(count=0)),
+    build_field("attrs", "map<string, int>"),
     rules=(rules.Expression(sql="price <> 3 OR state = 'open'"), rules.Freshness(seconds=10, element="at")),
     dataset="t",
 )
