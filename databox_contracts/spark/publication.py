@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -18,9 +18,9 @@ from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
-from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.stores import Mode, Place, open_store
 from databox_contracts.spark.verification import Verification
-from databox_contracts.spark.versions import Staged, VersionStore
+from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
 OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
@@ -36,7 +36,7 @@ class Publication:
     """
 
     verdict: Verdict
-    place: TablePlace
+    place: Place
     on_violation: OnViolation
     published: bool
     version: str | None
@@ -53,7 +53,8 @@ def publish(
     contract: Contract,
     dataset: str | None = None,
     *,
-    place: TablePlace,
+    place: Place,
+    mode: Mode = "overwrite",
     on_violation: OnViolation = "fail",
     run_id: str | None = None,
     samples: int = 5,
@@ -64,25 +65,29 @@ def publish(
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
 
-    The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
-    back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
-    the run replaces them. `as_of` and `timestamp_field` are those of `verify`, `as_of` the clock's if not given. Raises
-    `ContractViolationError`, with `publication` and `verdict`, when nothing is published for a violation;
-    `PublicationError` when the place cannot be published to. In both cases the table stays as it was.
+    The DataFrame is executed exactly once. `place` is a directory (`TablePlace`), a table of Spark's catalog
+    (`CatalogPlace`), a Delta table (`DeltaPlace`) or an Iceberg table (`IcebergPlace`). With `mode="append"`, which
+    Delta and Iceberg tables have, rules are held against the rows that are added, keys against the whole table.
+
+    With `on_violation="quarantine"` the rows that break an error rule are held back and the rest is judged again; with
+    "warn" everything is published. `run_id` marks held rows, so that a retry of the run replaces them. `as_of` and
+    `timestamp_field` are those of `verify`, `as_of` the clock's if not given. Raises `ContractViolationError`, with
+    `publication` and `verdict`, when nothing is published for a violation; `PublicationError` when the place cannot be
+    published to. In both cases the table stays as it was.
     """
     if on_violation not in get_args(OnViolation):
         raise PublicationError(
-            str(place.link), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
+            str(place), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
         )
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
     given = Given.at(as_of or clock(), timestamp_field, references)
-    attempt = _Attempt(df, plan, place, on_violation, run_id or secrets.token_hex(8), samples, clock, given)
+    attempt = _Attempt(df, plan, place, mode, on_violation, run_id or secrets.token_hex(8), samples, clock, given)
     try:
         return attempt.run()
     except OSError as error:
-        raise PublicationError(str(place.link), f"the file system says {error.strerror or error}") from error
+        raise PublicationError(str(place), f"the file system says {error.strerror or error}") from error
 
 
 class _Attempt:
@@ -90,7 +95,8 @@ class _Attempt:
         self,
         df: DataFrame,
         plan: Plan,
-        place: TablePlace,
+        place: Place,
+        mode: Mode,
         on_violation: OnViolation,
         run_id: str,
         samples: int,
@@ -105,12 +111,14 @@ class _Attempt:
         self.samples = samples
         self.clock = clock
         self.given = given
-        self.store = VersionStore(place, now=clock)
+        self.mode = mode
+        self.store = open_store(place, df.sparkSession, mode, clock)
 
     def run(self) -> Publication:
-        unwritable = _unwritable(self.df.schema)
+        unwritable = _unwritable(self.df.schema) or self.store.unwritable(self.df.schema)
         if unwritable is not None:
             self._refuse_unwritable(unwritable)
+        self.store.check(self.df.schema)
         with self.store.stage() as staged:
             if self.on_violation == "quarantine":
                 return self._publish_with_quarantine(staged)
@@ -140,14 +148,26 @@ class _Attempt:
             raise self._rejection(remaining, verdict.row_count, after=held.rows)
         if remaining.row_count + held.rows != verdict.row_count:
             raise PublicationError(
-                str(self.place.link),
+                str(self.place),
                 f"{verdict.row_count} rows came in, {remaining.row_count} would be published and {held.rows} held",
                 hint="Nothing was published. Please report this as a bug.",
             )
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
 
     def _judge(self, rows: DataFrame) -> Verdict:
-        return Verification(rows, self.plan, given=self.given).verdict(samples=self.samples)
+        verdict = Verification(rows, self.plan, given=self.given).verdict(samples=self.samples)
+        return self._with_keys_of_all(verdict, rows) if self.mode == "append" and self.plan.keys else verdict
+
+    def _with_keys_of_all(self, verdict: Verdict, rows: DataFrame) -> Verdict:
+        """A verdict of rows to append, its keys held against the table as it would be."""
+        published = self.store.published_rows()
+        if published is None:
+            return verdict
+        keys = replace(self.plan, checks=self.plan.keys)
+        # By name: an appended column may stand elsewhere.
+        together = Verification(published.unionByName(rows), keys, given=self.given).verdict(samples=self.samples)
+        of_all = {result.id: result for result in together.results}
+        return replace(verdict, results=tuple(of_all.get(result.id, result) for result in verdict.results))
 
     def _staged_rows(self, path: Path) -> DataFrame:
         return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))
@@ -168,13 +188,14 @@ class _Attempt:
                 "rows_quarantined": rows_held,
                 "published_at": self.clock().isoformat(),
             },
+            self.df.schema,
         )
         return Publication(
             verdict=verdict,
             place=self.place,
             on_violation=self.on_violation,
             published=True,
-            version=staged.version,
+            version=self.store.version_of(staged),
             rows_in=verdict.row_count,
             rows_published=rows_published,
             rows_quarantined=rows_held,
@@ -187,7 +208,7 @@ class _Attempt:
             place=self.place,
             on_violation=self.on_violation,
             published=False,
-            version=self.place.current_version(),
+            version=self.store.current_version(),
             rows_in=rows_in,
             rows_rejected=rows_in,
         )
@@ -200,11 +221,13 @@ class _Attempt:
         )
 
     def _refuse_unwritable(self, reason: str) -> None:
-        self.place.ensure_inside_root()
+        self.store.check(self.df.schema)
         verdict = self._judge(self.df)
         if not verdict.passed:
             raise self._rejection(verdict, verdict.row_count)
-        raise PublicationError(str(self.place.link), reason, hint="Give the table columns that Parquet can hold.")
+        raise PublicationError(
+            str(self.place), reason, hint=f"Give the table columns that {self.store.format} can hold."
+        )
 
 
 def _unwritable(schema: StructType) -> str | None:
