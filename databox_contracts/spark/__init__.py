@@ -3,6 +3,7 @@
 from databox_contracts.spark.catalog_publication import CatalogPlace
 from databox_contracts.spark.delta_publication import DeltaPlace
 from databox_contracts.spark.iceberg_publication import IcebergPlace
+from databox_contracts.spark.iceberg_session import SessionIcebergPlace
 from databox_contracts.spark.profiling import infer_contract, infer_with_guesses
 from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reading import is_dataframe, read_table
@@ -16,6 +17,7 @@ __all__ = [
     "DeltaPlace",
     "IcebergPlace",
     "Publication",
+    "SessionIcebergPlace",
     "TablePlace",
     "enforce",
     "infer_contract",

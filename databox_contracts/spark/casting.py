@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from databox_contracts.datatypes import DataType, Family
+from databox_contracts.spark.compat import try_cast
 
 _INTEGERS = {8: ByteType(), 16: ShortType(), 32: IntegerType(), 64: LongType()}
 _EXACT = DecimalType(38, 18)
@@ -48,16 +49,16 @@ def spark_type_of(declared: DataType) -> SparkType | None:
 
 def cast_text(text: Column, target: SparkType) -> Column:
     """The value that the text stands for, null where it stands for none or for one that does not fit."""
-    return F.when(~loses(text, target), text.try_cast(target))
+    return F.when(~loses(text, target), try_cast(text, target))
 
 
 def loses(text: Column, target: SparkType) -> Column:
     """Whether the text is there and is no value of the type, or more than the type can hold; never null."""
-    value = text.try_cast(target)
+    value = try_cast(text, target)
     lost = value.isNull()
     if isinstance(target, DecimalType) and target != _EXACT:
         # A cast rounds to the scale; what it would round away is lost.
-        lost = lost | F.coalesce(text.try_cast(_EXACT) != value.try_cast(_EXACT), F.lit(True))
+        lost = lost | F.coalesce(try_cast(text, _EXACT) != try_cast(value, _EXACT), F.lit(True))
     if isinstance(target, DateType):
         lost = lost | (F.length(F.trim(text)) > 10)
     if isinstance(target, FloatType | DoubleType):

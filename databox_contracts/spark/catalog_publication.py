@@ -116,6 +116,9 @@ class CatalogTarget:
         found = describe(self.spark, self.place)
         return found is not None and self._version(found["Location"]) == ticket
 
+    def forget(self, ticket: str) -> None:
+        """Nothing: there is no more than the files."""
+
     def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
         """Move the table's location, or make the table."""
         directory = self.directory(ticket)

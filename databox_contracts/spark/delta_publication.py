@@ -111,6 +111,9 @@ class DeltaTarget:
         table = self._table()
         return table is not None and str(table.transaction_version(APPLICATION)) == ticket
 
+    def forget(self, ticket: str) -> None:
+        """Nothing: there is no more than the files."""
+
     def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
         """One Delta transaction; it is not tried again on a newer version, which nobody has audited."""
         from deltalake import CommitProperties, Schema, Transaction

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
 from databox_contracts.errors import UnreadableTableError
+from databox_contracts.spark.compat import condition_of
 
 SPARK_ERRORS: Final = (PySparkException, Py4JError)
 """What a Spark action may raise: over classic Spark, a failed task is a bare gateway error."""
@@ -32,7 +33,7 @@ _WORDS: Final = {
 
 def conditions(error: BaseException) -> list[str]:
     """The names Spark gives to an error and its causes, such as `PATH_NOT_FOUND`, in the order they appear."""
-    own = error.getCondition() if isinstance(error, PySparkException) else None
+    own = condition_of(error) if isinstance(error, PySparkException) else None
     return [*([own.split(".")[0]] if own else []), *_CONDITION.findall(str(error))]
 
 

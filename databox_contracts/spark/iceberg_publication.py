@@ -104,6 +104,9 @@ class IcebergTarget:
         table = _load(self.place)
         return table is not None and table.properties.get(PUBLISHED_BY) == ticket
 
+    def forget(self, ticket: str) -> None:
+        """Nothing: there is no more than the files."""
+
     def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
         """One transaction of the catalog; on an overwrite readers never see its first step, the removal."""
         from pyiceberg.expressions import AlwaysTrue

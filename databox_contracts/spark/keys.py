@@ -9,8 +9,9 @@ from operator import and_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType, VariantType
+from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType
 
+from databox_contracts.spark.compat import VariantType
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import type_text

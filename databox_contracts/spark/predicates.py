@@ -31,6 +31,7 @@ from databox_contracts import rules
 from databox_contracts.patterns import to_java
 from databox_contracts.plan import Hop, Path
 from databox_contracts.rules import Rule, Scalar
+from databox_contracts.spark.compat import try_cast, try_mod
 from databox_contracts.spark.schema import type_text
 from databox_contracts.text_formats import FORMATS, format_in_java
 
@@ -128,9 +129,9 @@ def _(rule: rules.MultipleOf, actual: SparkType) -> Test:
         exact = DecimalType(38, 18)
         divisor = F.lit(Decimal(str(rule.divisor)))
         return lambda value: F.coalesce(
-            F.try_mod(value.try_cast(exact), divisor) != 0, (value % F.lit(float(rule.divisor))) != 0
+            try_mod(try_cast(value, exact), divisor) != 0, (value % F.lit(float(rule.divisor))) != 0
         )
-    return lambda value: F.try_mod(value, _literal(rule.divisor, actual)) != 0
+    return lambda value: try_mod(value, _literal(rule.divisor, actual)) != 0
 
 
 @violation.register

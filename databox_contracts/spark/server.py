@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import grpc
-from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from databox_contracts.errors import SparkUnavailableError
+from databox_contracts.spark.compat import DefaultPolicy
 from databox_contracts.spark.server_main import ServerState, count_leases, locked, process_start, read_state, take_lease
 from databox_contracts.spark.server_start import conf_digest, server_conf, start_server
 from databox_contracts.spark.session import connect_session, refuse_classic

@@ -15,12 +15,13 @@ from databox_contracts.errors import PublicationError
 from databox_contracts.spark.catalog_publication import CatalogPlace, CatalogTarget, read_catalog
 from databox_contracts.spark.delta_publication import DeltaPlace, DeltaTarget, read_delta
 from databox_contracts.spark.iceberg_publication import IcebergPlace, IcebergTarget, read_iceberg
+from databox_contracts.spark.iceberg_session import SessionIcebergPlace, SessionIcebergTarget, read_session_iceberg
 from databox_contracts.spark.tables import TablePlace, read_published as read_directory
 from databox_contracts.spark.transactions import Target, TransactionStore
 from databox_contracts.spark.versions import Staged, VersionStore
 
 Mode: TypeAlias = Literal["overwrite", "append"]
-Place: TypeAlias = TablePlace | CatalogPlace | DeltaPlace | IcebergPlace
+Place: TypeAlias = TablePlace | CatalogPlace | DeltaPlace | IcebergPlace | SessionIcebergPlace
 
 
 class Store(Protocol):
@@ -91,6 +92,7 @@ _TARGETS: Final[dict[type, Callable[[Any, SparkSession, Mode], Target]]] = {
     CatalogPlace: CatalogTarget,
     DeltaPlace: DeltaTarget,
     IcebergPlace: IcebergTarget,
+    SessionIcebergPlace: SessionIcebergTarget,
 }
 
 
@@ -111,6 +113,7 @@ _READERS: Final[dict[type, Callable[[SparkSession, Any], DataFrame]]] = {
     CatalogPlace: read_catalog,
     DeltaPlace: read_delta,
     IcebergPlace: read_iceberg,
+    SessionIcebergPlace: read_session_iceberg,
 }
 
 

@@ -57,6 +57,9 @@ class Target(Protocol):
     def is_committed(self, ticket: str) -> bool:
         """Whether a transaction that was the last of ours to begin has taken place."""
 
+    def forget(self, ticket: str) -> None:
+        """Clear what a transaction, done or not, needed beside the files of the table."""
+
     def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
         """Make the files the table (or add them) and return what readers see now.
 
@@ -187,6 +190,8 @@ class TransactionStore:
             else:
                 for left in filter(None, (data, batch)):
                     shutil.rmtree(left, ignore_errors=True)
+            if facts:
+                self.target.forget(facts["ticket"])
             note.unlink(missing_ok=True)
 
     def _clear(self, staging: Path) -> None:

@@ -279,7 +279,8 @@ def test_a_column_added_at_the_end(spark: SparkSession, table: Table) -> None:
 NESTED = """
     SELECT 1 id, CAST(1.5 AS decimal(20, 3)) d, date'2013-01-01' day, timestamp'2013-01-01 05:00:00' at,
            timestamp_ntz'2013-01-01 05:00:00' local, named_struct('a', 1, 'b', array(named_struct('c', 'x'))) s,
-           map('k', array(1.5D)) m, cast('ab' as binary) bin, true flag, 1L l, cast(1.5 as float) f, CAST(null AS string) n
+           map('k', array(1.5D)) m, cast('ab' as binary) bin, true flag, 1L l,
+           cast(1.5 as float) f, CAST(null AS string) x
 """
 
 
@@ -297,7 +298,7 @@ def test_every_kind_of_column_comes_back(spark: SparkSession, table: Table) -> N
 def contract_of(df: DataFrame) -> Contract:
     from databox_contracts.spark import infer_contract
 
-    return infer_contract(df, name="t")
+    return infer_contract(df, id="t")
 
 
 # --- appending --------------------------------------------------------------------------------------------------------
@@ -424,7 +425,7 @@ def test_an_iceberg_table_whose_files_are_not_the_table(
 
 def test_an_iceberg_namespace_that_is_missing(spark: SparkSession, contract: Contract, iceberg: Table) -> None:
     place = IcebergPlace(iceberg_catalog(iceberg.root), "nowhere.orders")
-    with pytest.raises(PublicationError, match="the catalog has no such namespace. Create the namespace first"):
+    with pytest.raises(PublicationError, match=r"the catalog has no such namespace\. Create the namespace first"):
         publish(orders(spark, *some(1)), contract, place=place)
 
 
