@@ -258,7 +258,7 @@ def _unpublishable(table: DeltaTable, mode: str) -> str | None:
     return reason
 
 
-_OURS_TO_KEEP: Final = ("invariants", "generationExpression", "identity")
+_PROMISED_BY: Final = ("invariants", "generationExpression", "identity")
 
 
 def _promises(table: DeltaTable) -> Iterator[str]:
@@ -266,5 +266,5 @@ def _promises(table: DeltaTable) -> Iterator[str]:
         if not field["nullable"]:
             yield f"its column {field['name']} takes no nulls"
         for key in sorted(field["metadata"]):
-            if any(word in key for word in _OURS_TO_KEEP):
+            if any(word in key for word in _PROMISED_BY):
                 yield f"its column {field['name']} has {key}"

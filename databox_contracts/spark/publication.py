@@ -221,7 +221,7 @@ class _Attempt:
         )
 
     def _refuse_unwritable(self, reason: str) -> None:
-        self.store.check(self.df.schema)
+        self.store.check(None)
         verdict = self._judge(self.df)
         if not verdict.passed:
             raise self._rejection(verdict, verdict.row_count)

@@ -40,8 +40,8 @@ class Store(Protocol):
     def unwritable(self, schema: StructType) -> str | None:
         """Why the format cannot hold the columns, None if it can."""
 
-    def check(self, schema: StructType) -> None:
-        """Raises `PublicationError` where the table cannot be published to, before anything is written."""
+    def check(self, schema: StructType | None) -> None:
+        """Raises `PublicationError` where the table cannot take these columns, or none at all, before a write."""
 
     def current_version(self) -> str | None:
         """What readers see now."""
@@ -71,7 +71,7 @@ class DirectoryStore:
         """None: what Parquet can hold is asked for every place."""
         return None
 
-    def check(self, schema: StructType) -> None:
+    def check(self, schema: StructType | None) -> None:
         """Raises `PublicationError` where the path would lead out of the root."""
         self.place.ensure_inside_root()
 

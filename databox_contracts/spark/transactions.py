@@ -91,10 +91,11 @@ class TransactionStore:
         """Why the format cannot hold the columns, None if it can."""
         return self.target.unwritable(schema)
 
-    def check(self, schema: StructType) -> None:
-        """Raises `PublicationError` where the table cannot be published to, before anything is written."""
+    def check(self, schema: StructType | None) -> None:
+        """Raises `PublicationError` where the table cannot take these columns, or none at all, before a write."""
         self.target.base()
-        self.target.check_schema(schema)
+        if schema is not None:
+            self.target.check_schema(schema)
 
     def current_version(self) -> str | None:
         """What readers see now."""

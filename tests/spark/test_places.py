@@ -587,8 +587,6 @@ def run(server: Path, kind: str, root: Path, number: int, point: str) -> subproc
 @pytest.mark.parametrize(
     ("kind", "points"),
     [
-        ("delta", ("moved", "committed")),
-        ("iceberg", ("moved", "committed")),
         pytest.param("catalog", POINTS, marks=pytest.mark.full),
         pytest.param("delta", POINTS, marks=pytest.mark.full),
         pytest.param("iceberg", POINTS, marks=pytest.mark.full),
