@@ -71,8 +71,10 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {"pyspark": ("spark",), "dagster": ("dagster",), "dagster_pyspark": ("dagster",), "sqlalchemy": ("registry",)}
+ONLY_IN |= dict.fromkeys(("deltalake", "pyiceberg"), ("spark",))
 
 HEAVY = ("pyspark", "dagster", "sqlalchemy", "sqlglot", "jsonschema", "jsonschema_rs", "pandas", "pyarrow")
+HEAVY += ("deltalake", "pyiceberg")
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

@@ -105,7 +105,7 @@ class Evaluation:
             asset_key=key,
             metadata={
                 "dagster/row_count": publication.rows_published,
-                "path": dg.MetadataValue.path(str(publication.place.link)),
+                "path": dg.MetadataValue.path(str(publication.place)),
                 "contract_holds": self.verdict.passed,
                 **self.metadata(),
             },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,10 +29,11 @@ from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.partitioning import Partitioning
 from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.replacing import PublishMode, PublishScope, Replacement, Request
+from databox_contracts.spark.stores import DirectoryStore, Place, open_store, read_published
 from databox_contracts.spark.table_files import Layout, column, count_rows
-from databox_contracts.spark.tables import TablePlace, read_published
+from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Verification
-from databox_contracts.spark.versions import Staged, VersionStore
+from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_table
 
 OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
@@ -50,11 +50,11 @@ class Publication:
     `elements_discarded` and `values_discarded` were left out of rows that stay; `discarded` says of which fields, and
     how many values went to variant columns. `quarantine` is the place of the held rows, None where none are.
     `on_violation` is what was done about violations: "warn" where the contract's grace period is not over. `table_rows`
-    is how many rows the published version has, those that were there before included.
+    is how many rows the published version has, those that were there before included; None where nobody counted them.
     """
 
     verdict: Verdict
-    place: TablePlace
+    place: Place
     on_violation: OnViolation
     published: bool
     version: str | None
@@ -64,7 +64,7 @@ class Publication:
     rows_rejected: int = 0
     rows_discarded: int = 0
     quarantine: Path | None = None
-    table_rows: int = 0
+    table_rows: int | None = None
     elements_discarded: int = 0
     values_discarded: int = 0
     discarded: tuple[Discarded, ...] = ()
@@ -75,7 +75,7 @@ def publish(
     contract: Contract,
     dataset: str | None = None,
     *,
-    place: TablePlace,
+    place: Place,
     on_violation: OnViolation = "fail",
     run_id: str | None = None,
     samples: int = 5,
@@ -92,10 +92,12 @@ def publish(
 ) -> Publication:
     """Publish a DataFrame as the table's next version, if it keeps its contract.
 
-    The DataFrame is executed exactly once. With `on_violation="quarantine"` the rows that break an error rule are held
-    back and the rest is judged again; with "warn" everything is published. `run_id` marks held rows, so that a retry of
-    the run replaces them. `as_of`, `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not
-    given.
+    The DataFrame is executed exactly once. `place` is a directory (`TablePlace`), a table of Spark's catalog
+    (`CatalogPlace`), a Delta table (`DeltaPlace`) or an Iceberg table (`IcebergPlace`, `SessionIcebergPlace`).
+
+    With `on_violation="quarantine"` the rows that break an error rule are held back and the rest is judged again; with
+    "warn" everything is published. `run_id` marks held rows, so that a retry of the run replaces them. `as_of`,
+    `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not given.
 
     `partition_by` names the columns that make directories, outermost first; "append" and "overwrite_partitions" keep
     the table's own if none are named. "append" adds the rows. "overwrite_partitions" replaces the partitions that rows
@@ -115,11 +117,11 @@ def publish(
     """
     if on_violation not in get_args(OnViolation):
         raise PublicationError(
-            str(place.link), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
+            str(place), f"on_violation is {on_violation!r}", hint=f"Use one of {', '.join(get_args(OnViolation))}."
         )
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     request = Request(mode, names, partitions, scope)
-    request.check(str(place.link))
+    request.check(str(place), partitioned=isinstance(place, TablePlace))
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"
@@ -130,7 +132,7 @@ def publish(
     try:
         return attempt.run()
     except OSError as error:
-        raise PublicationError(str(place.link), f"the file system says {error.strerror or error}") from error
+        raise PublicationError(str(place), f"the file system says {error.strerror or error}") from error
 
 
 class _Attempt:
@@ -138,7 +140,7 @@ class _Attempt:
         self,
         df: DataFrame,
         plan: Plan,
-        place: TablePlace,
+        place: Place,
         on_violation: OnViolation,
         run_id: str,
         samples: int,
@@ -158,26 +160,29 @@ class _Attempt:
         self.modes = modes
         self.applied: Applied | None = None
         self.judged: DataFrame | None = None
-        self.store = VersionStore(place, now=clock)
+        self.store = open_store(place, df.sparkSession, request.mode, clock)
         self.request = request
-        self.layout = Layout(place.format, df.schema, request.partition_by)
-        self.replacement = Replacement(request, str(place.link), Partitioning())
+        self.layout = Layout(self.store.file_format, df.schema, request.partition_by)
+        self.replacement = Replacement(request, str(place), Partitioning())
 
     def run(self) -> Publication:
-        self.store.recover_adoption()
-        first_load = not os.path.lexists(self.place.link)
+        first_load = self.store.is_new()
         refused = first_load and self.modes.tables is Mode.FREEZE and self.on_violation != "warn"
         if refused or (first_load and self.modes.tables in (Mode.DISCARD_ROW, Mode.DISCARD_VALUE)):
             return self._leave_out(refused=refused)
         counts = self._apply_modes(first_load=first_load)
-        self.layout = Layout(self.place.format, self.df.schema, self.request.partition_by)
+        self.layout = Layout(self.store.file_format, self.df.schema, self.request.partition_by)
         unwritable = _unwritable(self.df.schema)
         if unwritable is not None:
             self._refuse_unwritable(unwritable, "Give the table columns that Parquet can hold.")
+        unwritable = self.store.unwritable(self.df.schema)
+        if unwritable is not None:
+            self._refuse_unwritable(unwritable, f"Give the table columns that {self.store.format} can hold.")
         self.layout.partitioning(self.replacement.path)
         unwritable = self.layout.unwritable()
         if unwritable is not None:
             self._refuse_unwritable(unwritable, "Give the table other columns, or its place another format.")
+        self.store.check(self.df.schema)
         with self.store.stage() as staged:
             self._prepare(staged)
             if self.on_violation == "quarantine":
@@ -198,12 +203,15 @@ class _Attempt:
     def _prepare(self, staged: Staged) -> None:
         """Look at the table that is there, and bring the rows to its columns where they are to be among its rows."""
         path, spark = self.replacement.path, self.df.sparkSession
-        base = None
-        if self.request.mode != "overwrite":
-            partition_by = self.request.partition_by or own_partitions(self.store, staged)
+        base = published = None
+        if self.request.mode != "overwrite" and isinstance(self.store, DirectoryStore):
+            versions = self.store.versions
+            partition_by = self.request.partition_by or own_partitions(versions, staged)
             self.layout = replace(self.layout, partition_by=partition_by)
             self.layout.partitioning(path)
-            base = open_base(spark, self.store, staged, self.layout)
+            base = open_base(spark, versions, staged, self.layout)
+        elif self.request.mode == "append":
+            published = self.store.published_rows()
         if base is not None:
             self.layout = base.layout
             self.df = self.df.select(*(column(name) for name in base.layout.schema.names))
@@ -217,6 +225,7 @@ class _Attempt:
             partitioning,
             wanted=partitioning.wanted(partitions, path) if partitions is not None else None,
             base=base,
+            published=published,
             masked=any(_hides(self.plan, name) for name in partitioning.names),
         )
 
@@ -255,7 +264,7 @@ class _Attempt:
             raise self._rejection(remaining, verdict.row_count, after=held.rows)
         if remaining.row_count + held.rows != verdict.row_count:
             raise PublicationError(
-                str(self.place.link),
+                str(self.place),
                 f"{verdict.row_count} rows came in, {remaining.row_count} would be published and {held.rows} held",
                 hint="Nothing was published. Please report this as a bug.",
             )
@@ -284,7 +293,7 @@ class _Attempt:
             return Counts(rows)
         if counts.rows_in - counts.rows_discarded != rows:
             raise PublicationError(
-                str(self.place.link),
+                str(self.place),
                 f"{counts.rows_in} rows came in, {counts.rows_discarded} were discarded and {rows} written",
                 hint="Nothing was published. Please report this as a bug.",
             )
@@ -292,7 +301,7 @@ class _Attempt:
 
     def _leave_out(self, *, refused: bool) -> Publication:
         """A table that is not there yet and must not be made: its rows are counted, no more."""
-        self.place.ensure_inside_root()
+        self.store.check(None)
         rows = self.df.count()
         plan, message = self.plan, _IS_NEW if refused else f"{_IS_NEW}, and its rows are discarded"
         results = tuple(
@@ -380,6 +389,7 @@ class _Attempt:
                 "mode": self.request.mode,
                 "replaced": self.replacement.replaced,
             },
+            self.layout.schema,
             table={**self.layout.facts(), "rows": rows, "table_rows": sum(rows.values())},
         )
         return Publication(
@@ -387,13 +397,13 @@ class _Attempt:
             place=self.place,
             on_violation=self.on_violation,
             published=True,
-            version=staged.version,
+            version=self.store.version_of(staged),
             rows_in=counts.rows_in,
             rows_published=rows_published,
             rows_quarantined=rows_held,
             rows_discarded=counts.rows_discarded,
             quarantine=batch,
-            table_rows=sum(rows.values()),
+            table_rows=sum(rows.values()) if self.replacement.published is None else None,
             elements_discarded=counts.elements_discarded,
             values_discarded=counts.values_discarded,
             discarded=counts.discarded,
@@ -406,7 +416,7 @@ class _Attempt:
             place=self.place,
             on_violation=self.on_violation,
             published=False,
-            version=self.place.current_version(),
+            version=self.store.current_version(),
             rows_in=rows_in,
             rows_rejected=rows_in,
         )
@@ -425,7 +435,7 @@ class _Attempt:
         )
 
     def _refuse_unwritable(self, reason: str, hint: str) -> None:
-        self.place.ensure_inside_root()
+        self.store.check(None)
         if self.applied is not None:
             self._take(self.applied.counted())
             self.df = self.applied.df
@@ -433,7 +443,7 @@ class _Attempt:
         verdict = self._verify(self.df, self.plan)
         if not verdict.passed:
             raise self._rejection(verdict, verdict.row_count)
-        raise PublicationError(str(self.place.link), reason, hint=hint)
+        raise PublicationError(str(self.place), reason, hint=hint)
 
 
 def _unwritable(schema: StructType) -> str | None:

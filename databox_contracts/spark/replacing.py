@@ -35,8 +35,14 @@ class Request:
     partitions: Sequence[Mapping[str, Any]] | None = None
     scope: PublishScope = "partition"
 
-    def check(self, path: str) -> None:
-        """Raises `PublicationError` for what makes no sense whatever the table is."""
+    def check(self, path: str, *, partitioned: bool) -> None:
+        """Raises `PublicationError` for what makes no sense, or for a place that cannot have partitions of ours."""
+        if not partitioned and (self.mode == "overwrite_partitions" or self.partition_by or self.partitions):
+            raise PublicationError(
+                path,
+                "only a table of directories is published by partition",
+                hint='Use a TablePlace, or mode="overwrite" or "append" without partitions.',
+            )
         for name, value, known in (("mode", self.mode, PublishMode), ("scope", self.scope, PublishScope)):
             if value not in get_args(known):
                 raise PublicationError(path, f"{name} is {value!r}", hint=f"Use one of {', '.join(get_args(known))}.")
@@ -55,7 +61,8 @@ class Replacement:
     `written` are the partitions that rows came in for, held ones included, in ascending order. Row rules and everything
     else that is about rows are judged over the rows that came in. Keys and row counts are promises about what readers
     find: an overwrite is judged as a whole, an append together with the rows that are there, and where there are
-    partitions each of those that are written to by itself, unless `scope` is the table.
+    partitions each of those that are written to by itself, unless `scope` is the table. `base` is the table of
+    directories that rows come to, `published` are the rows of any other that they are added to.
     """
 
     request: Request
@@ -63,6 +70,7 @@ class Replacement:
     partitioning: Partitioning
     wanted: tuple[Wanted, ...] | None = None
     base: Base | None = None
+    published: DataFrame | None = None
     masked: bool = False
     written: tuple[Partition, ...] = ()
 
@@ -122,6 +130,9 @@ class Replacement:
 
     def with_neighbours(self, rows: DataFrame) -> DataFrame:
         """The rows and those they must not share a key with; only what a key asks for is then read."""
+        if self.published is not None:
+            # By name: an appended column may stand elsewhere.
+            return self.published.unionByName(rows)
         near = self._neighbours()
         return rows.unionByName(self.base.read(near)) if self.base is not None and near else rows
 
@@ -133,7 +144,8 @@ class Replacement:
         self, rows: DataFrame, plan: Plan, counts: Callable[[], Mapping[str, int]], verify: Callable[..., Verdict]
     ) -> Verdict:
         """The verdict on rows that came in. `verify` judges a DataFrame by a plan, `counts` are those of the rows."""
-        if self.request.mode == "overwrite" or not (self.by_partition or self.base is not None):
+        beside = self.base is not None or self.published is not None
+        if self.request.mode == "overwrite" or not (self.by_partition or beside):
             return verify(rows, plan)
         keys = {check.id: self._key(check) for check in plan.of(Scope.KEY)}
         row_counts = [check for check in plan.of(Scope.AGGREGATE) if isinstance(check.rule, RowCount)]
@@ -189,7 +201,8 @@ class Replacement:
         """The number of rows that readers will find in each place that is judged."""
         near = {inside: self.base.rows[inside] for inside in self._neighbours()} if self.base is not None else {}
         if not self.by_partition:
-            return {"": sum(counts.values()) + sum(near.values())}
+            before = self.published.count() if self.published is not None else sum(near.values())
+            return {"": sum(counts.values()) + before}
         found = {self.partitioning.shown(one): 0 for one in self.written}
         for wanted in self.wanted or () if self.request.mode == "overwrite_partitions" else ():
             if not any(matches(one, wanted) for one in self.written):

@@ -49,6 +49,9 @@ class TablePlace:
                     hint="Name it without '..', '\\', '=', and without a leading '.', '_' or '/'.",
                 )
 
+    def __str__(self) -> str:
+        return str(self.link)
+
     @property
     def link(self) -> Path:
         """What readers open."""

@@ -1,0 +1,146 @@
+"""Which store a place is published through, one row of a table for each kind of place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from databox_contracts.errors import PublicationError
+from databox_contracts.spark.catalog_publication import CatalogPlace, CatalogTarget, read_catalog
+from databox_contracts.spark.delta_publication import DeltaPlace, DeltaTarget, read_delta
+from databox_contracts.spark.iceberg_publication import IcebergPlace, IcebergTarget, read_iceberg
+from databox_contracts.spark.iceberg_session import SessionIcebergPlace, SessionIcebergTarget, read_session_iceberg
+from databox_contracts.spark.tables import TablePlace, read_published as read_directory
+from databox_contracts.spark.transactions import Target, TransactionStore
+from databox_contracts.spark.versions import Staged, VersionStore
+
+Place: TypeAlias = TablePlace | CatalogPlace | DeltaPlace | IcebergPlace | SessionIcebergPlace
+
+
+class Store(Protocol):
+    """Where a publish stages its rows, and what makes them the table."""
+
+    @property
+    def format(self) -> str:
+        """What the rows are stored in, as it is called in messages."""
+
+    @property
+    def file_format(self) -> str:
+        """Spark's name for what the files are written in."""
+
+    def is_new(self) -> bool:
+        """Whether nothing is published there yet."""
+
+    def stage(self) -> AbstractContextManager[Staged]:
+        """A directory to write in, gone again when the block ends."""
+
+    def commit(
+        self, staged: Staged, manifest: Mapping[str, Any], schema: StructType, *, table: Mapping[str, Any]
+    ) -> Path | None:
+        """Make what was staged the table; returns the place of the held rows, None without any.
+
+        `table` says how the files are read, for those whom nothing else tells.
+        """
+
+    def unwritable(self, schema: StructType) -> str | None:
+        """Why the format cannot hold the columns, None if it can."""
+
+    def check(self, schema: StructType | None) -> None:
+        """Raises `PublicationError` where the table cannot take these columns, or none at all, before a write."""
+
+    def current_version(self) -> str | None:
+        """What readers see now."""
+
+    def version_of(self, staged: Staged) -> str:
+        """The version that a commit has made of what was staged."""
+
+    def published_rows(self) -> DataFrame | None:
+        """What readers see now, None without a table. Asked for where rows are appended to it."""
+
+
+class DirectoryStore:
+    """The versions of a directory behind a link."""
+
+    def __init__(self, place: TablePlace, now: Callable[[], datetime]) -> None:
+        self.place = place
+        self.file_format = place.format
+        self.format = "Parquet" if place.format == "parquet" else place.format.upper()
+        self.versions = VersionStore(place, now=now)
+        self.stage = self.versions.stage
+
+    def is_new(self) -> bool:
+        """Whether neither a version nor a directory to adopt is there."""
+        self.versions.recover_adoption()
+        return not os.path.lexists(self.place.link)
+
+    def commit(
+        self, staged: Staged, manifest: Mapping[str, Any], schema: StructType, *, table: Mapping[str, Any]
+    ) -> Path | None:
+        """Swap the link."""
+        return self.versions.commit(staged, dict(manifest), table=table)
+
+    def unwritable(self, schema: StructType) -> str | None:
+        """None: what Parquet can hold is asked for every place."""
+        return None
+
+    def check(self, schema: StructType | None) -> None:
+        """Raises `PublicationError` where the path would lead out of the root."""
+        self.place.ensure_inside_root()
+
+    def current_version(self) -> str | None:
+        """The name of the version that the link leads to."""
+        return self.place.current_version()
+
+    def version_of(self, staged: Staged) -> str:
+        """Its name, which it had from the beginning."""
+        return staged.version
+
+    def published_rows(self) -> DataFrame | None:
+        """Never asked for."""
+        return None
+
+
+_TARGETS: Final[dict[type, Callable[[Any, SparkSession, Any], Target]]] = {
+    CatalogPlace: CatalogTarget,
+    DeltaPlace: DeltaTarget,
+    IcebergPlace: IcebergTarget,
+    SessionIcebergPlace: SessionIcebergTarget,
+}
+
+
+def open_store(place: Place, spark: SparkSession, mode: str, now: Callable[[], datetime]) -> Store:
+    """The store of a place. Raises `PublicationError` for what is no place, and for a mode that it does not have."""
+    if isinstance(place, TablePlace):
+        return DirectoryStore(place, now)
+    target = _TARGETS.get(type(place))
+    if target is None:
+        raise PublicationError(repr(place), "it is no place of a table", hint=f"Use one of {', '.join(_names())}.")
+    return TransactionStore(target(place, spark, mode), now=now)
+
+
+_READERS: Final[dict[type, Callable[[SparkSession, Any], DataFrame]]] = {
+    TablePlace: read_directory,
+    CatalogPlace: read_catalog,
+    DeltaPlace: read_delta,
+    IcebergPlace: read_iceberg,
+    SessionIcebergPlace: read_session_iceberg,
+}
+
+
+def read_published(spark: SparkSession, place: Place) -> DataFrame:
+    """Open the version that is published now; a publish that follows does not disturb the reader.
+
+    Raises `UnreadableTableError` where there is no table or Spark cannot read it.
+    """
+    return _READERS[type(place)](spark, place)
+
+
+def _names() -> list[str]:
+    return [TablePlace.__name__, *(kind.__name__ for kind in _TARGETS)]
