@@ -11,6 +11,7 @@ from databox_contracts.spark.reader_columns import ReadChange
 from databox_contracts.spark.reader_contracts import ReadReport, read_with_contract
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.server import server_status, shared_session, stop_server
+from databox_contracts.spark.splitting import Split, quarantine
 from databox_contracts.spark.stores import read_published
 from databox_contracts.spark.streams import BatchReport, ContractStream, enforce_stream
 from databox_contracts.spark.tables import TablePlace
@@ -26,6 +27,7 @@ __all__ = [
     "ReadChange",
     "ReadReport",
     "SessionIcebergPlace",
+    "Split",
     "TablePlace",
     "enforce",
     "enforce_stream",
@@ -33,6 +35,7 @@ __all__ = [
     "infer_with_guesses",
     "is_dataframe",
     "publish",
+    "quarantine",
     "read_published",
     "read_table",
     "read_with_contract",

@@ -22,6 +22,7 @@ from databox_contracts.evolution.renaming import HINT
 from databox_contracts.evolution.widening import Widening, widens
 from databox_contracts.model import Field
 from databox_contracts.spark.casting import loses, spark_type_of
+from databox_contracts.spark.compat import try_cast
 from databox_contracts.spark.failures import SPARK_ERRORS, unlogged
 from databox_contracts.spark.schema import to_data_type, type_text
 
@@ -177,7 +178,7 @@ class ReaderColumns:
             return False
         try:
             with unlogged():
-                _ = self.df.select(F.lit(None).cast(actual).try_cast(target)).schema
+                _ = self.df.select(try_cast(F.lit(None).cast(actual), target)).schema
         except SPARK_ERRORS:
             return False
         return True
@@ -273,14 +274,14 @@ def _losing(actual: SparkType, target: SparkType) -> Losing:
         return lambda _: F.lit(False)
 
     def lost(value: Column) -> Column:
-        back = value.try_cast(target).try_cast(actual)
+        back = try_cast(try_cast(value, target), actual)
         return value.isNotNull() & ~back.eqNullSafe(value)
 
     return lost
 
 
 def _fitting(target: SparkType, losing: Losing) -> Callable[[Column], Column]:
-    return lambda value: F.when(~losing(value), value.try_cast(target))
+    return lambda value: F.when(~losing(value), try_cast(value, target))
 
 
 def _nothing(target: SparkType) -> Callable[[Column], Column]:
