@@ -251,16 +251,28 @@ def reference_keys(references: Mapping[str, Any]) -> dict[str, dg.AssetKey]:
 
     Raises `DataboxError` for what is no asset key.
     """
-    try:
-        return {
-            str(name): dg.AssetKey.from_user_string(key) if isinstance(key, str) else dg.AssetKey.from_coercible(key)
-            for name, key in references.items()
-        }
-    except (AttributeError, dg.DagsterError) as error:
-        raise DataboxError(
-            "references maps the name of a dataset to an asset",
-            hint='Write references={"stations": "weather/stations"}.',
-        ) from error
+    if not isinstance(references, Mapping):
+        raise _no_asset()
+    return {str(name): _asset_key(key) for name, key in references.items()}
+
+
+def _asset_key(value: Any) -> dg.AssetKey:
+    match value:
+        case dg.AssetKey():
+            return value
+        case dg.AssetsDefinition() | dg.AssetSpec():
+            return value.key
+        case str():
+            return dg.AssetKey.from_user_string(value)
+        case list() | tuple() if value and all(isinstance(part, str) for part in value):
+            return dg.AssetKey(list(value))
+    raise _no_asset()
+
+
+def _no_asset() -> DataboxError:
+    return DataboxError(
+        "references maps the name of a dataset to an asset", hint='Write references={"stations": "weather/stations"}.'
+    )
 
 
 def _reference_keys(context: dg.OutputContext) -> dict[str, dg.AssetKey]:
