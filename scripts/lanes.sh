@@ -5,13 +5,16 @@
 #   cluster       on a standalone cluster with two workers
 #   pyspark-3.5   on that PySpark, in an environment of its own below .lanes
 #   pyspark-4.0
+#   iceberg       Iceberg tables of a session's catalog, on PySpark 3.5 with Iceberg's runtime
 set -eu
 cd "$(dirname "$0")/.."
 
 # What holds of the engine wherever it runs; the other tests are about processes, files of contracts and Dagster.
 ENGINE="${ENGINE:-tests/spark/test_predicates.py tests/spark/test_verification.py tests/spark/test_expressions.py
     tests/spark/test_statistics.py tests/spark/test_timeliness.py tests/spark/test_differential.py
-    tests/spark/test_publication.py}"
+    tests/spark/test_keys.py tests/spark/test_running.py tests/spark/test_inside.py tests/spark/test_references.py
+    tests/spark/test_completeness.py tests/spark/test_footers.py tests/spark/test_audit.py tests/spark/test_modes.py
+    tests/spark/test_splitting.py tests/spark/test_publication.py tests/spark/test_replacing.py}"
 
 here() {
     echo "== $1"
@@ -39,12 +42,16 @@ older() {
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" "$venv/bin/python" -m pytest -o filterwarnings= $ENGINE
 }
 
-for lane in ${*:-connect cluster pyspark-3.5 pyspark-4.0}; do
+for lane in ${*:-connect cluster pyspark-3.5 pyspark-4.0 iceberg}; do
     case $lane in
         connect | cluster) here "$lane" ;;
         # PySpark 3.5 asks for NumPy 1, which the newest Arrow does not take.
         pyspark-3.5) older 3.5 'pyspark==3.5.9' 'numpy<2' 'pyarrow==23.0.1' 'pandas-stubs' ;;
         pyspark-4.0) older 4.0 'pyspark==4.0.5' ;;
+        iceberg)
+            [ -x .lanes/iceberg/bin/python ] || sh scripts/iceberg_lane.sh
+            python -m pytest -m full tests/spark/test_iceberg_session.py
+            ;;
         *) echo "unknown lane $lane" >&2; exit 2 ;;
     esac
 done

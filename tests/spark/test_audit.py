@@ -102,6 +102,7 @@ def place(tmp_path: Path) -> TablePlace:
     return TablePlace(tmp_path, "orders")
 
 
+@pytest.mark.classic
 def test_where_no_rule_needs_the_values_the_write_is_the_only_job(spark: SparkSession, place: TablePlace) -> None:
     watch = Watch(spark)
     publication = publish(orders(spark), contract(values=False), place=place, as_of=AS_OF)
@@ -118,6 +119,7 @@ def test_where_no_rule_needs_the_values_the_write_is_the_only_job(spark: SparkSe
     )  # fmt: skip
 
 
+@pytest.mark.classic
 def test_an_empty_table_and_a_nan_are_judged_as_they_are(spark: SparkSession, place: TablePlace) -> None:
     watch = Watch(spark)
     empty = publish(
@@ -132,6 +134,7 @@ def test_an_empty_table_and_a_nan_are_judged_as_they_are(spark: SparkSession, pl
     ]
 
 
+@pytest.mark.classic
 def test_only_what_the_files_do_not_tell_is_read_and_only_in_its_columns(
     spark: SparkSession, place: TablePlace
 ) -> None:
@@ -142,6 +145,7 @@ def test_only_what_the_files_do_not_tell_is_read_and_only_in_its_columns(
     assert hows(publication.verdict)["state.required"] == FILES
 
 
+@pytest.mark.classic
 def test_where_the_write_sets_no_row_apart_it_is_the_only_job_too(spark: SparkSession, place: TablePlace) -> None:
     watch = Watch(spark)
     publication = publish(orders(spark), contract(values=True), place=place, on_violation="quarantine", as_of=AS_OF)
@@ -149,6 +153,7 @@ def test_where_the_write_sets_no_row_apart_it_is_the_only_job_too(spark: SparkSe
     assert hows(publication.verdict)["state.enum"] == hows(publication.verdict)["number.format"] == WRITE
 
 
+@pytest.mark.classic
 def test_rows_that_stay_are_not_read_for_rules_that_the_write_judged(spark: SparkSession, place: TablePlace) -> None:
     df = orders(spark, state="if(id % 10 = 3, concat('lost', id), 'open')", extra="cast(id as int)")
     promised = contract(values=True, warning="late < 40", key=True)

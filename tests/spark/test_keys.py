@@ -75,6 +75,7 @@ def test_equal_hashes_alone_are_no_duplicates(table: DataFrame, monkeypatch: pyt
     assert find_all_duplicates([key(table, ["a"])], rows=len(ROWS)) == [Duplicates(2, 2, (("",), ("x",)))]
 
 
+@pytest.mark.classic
 def test_the_hashes_of_all_keys_are_one_job(spark: SparkSession, table: DataFrame) -> None:
     kept = table.localCheckpoint()
     context = spark.sparkContext

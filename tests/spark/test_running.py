@@ -98,6 +98,7 @@ def test_what_a_statistic_and_a_latency_look_at_is_known(spark: SparkSession) ->
     assert [sorted(columns_of(one)) for one in measured] == [["c0"], ["c1"], ["c1", "c2"]]
 
 
+@pytest.mark.classic
 def test_a_wide_table_has_the_results_of_a_narrow_one(spark: SparkSession) -> None:
     contract = contract_of(
         WIDTH,
