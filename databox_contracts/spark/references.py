@@ -42,6 +42,7 @@ from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import Missing, locate, to_data_type, type_text
+from databox_contracts.spark.table_view import TableView
 
 TOGETHER: Final = 8
 """So many foreign keys are counted in one query: each keeps the keys of its reference in memory while it runs."""
@@ -152,14 +153,12 @@ def open_reference(spark: SparkSession, path: str, name: str, contract: Contract
 
     Raises `UnreadableTableError`.
     """
-    from databox_contracts.spark.preparing import Preparation
-
     chosen = guess_format(path)
     table = read_table(spark, path, format=chosen)
     own = own_dataset(name, contract)
     if own is None or chosen not in UNTYPED:
         return table
-    return Preparation(table, build_plan(contract, own), untyped=True).table
+    return TableView(table, build_plan(contract, own), untyped=True).table
 
 
 # --- which rows have no match -----------------------------------------------------------------------------------------
