@@ -52,7 +52,9 @@ def _fair(result: CheckResult) -> CheckResult:
 
 def kind_of(result: CheckResult) -> str:
     """What a finding for a failed result is about."""
-    return _SCHEMA_KIND.get(result.rule, "rule") if result.failed_count is None else "rule"
+    # A column of another type shows that type, and counts the rows beside it; a text that is no value only counts.
+    of_schema = result.failed_count is None or isinstance(result.observed, str)
+    return _SCHEMA_KIND.get(result.rule, "rule") if of_schema else "rule"
 
 
 def reason_to_skip(check: Check) -> str | None:

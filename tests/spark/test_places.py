@@ -322,7 +322,7 @@ def test_append_holds_the_rows_against_the_rules_and_all_rows_against_the_keys(
     assert table.ids() == [0, 1, 2, 3, 5]
     publish(orders(spark), contract, **options)
     assert table.ids() == [0, 1, 2, 3, 5]
-    with pytest.raises(PublicationError, match="its columns are others than those to append"):
+    with pytest.raises(PublicationError, match="its columns are others than those to (append|publish)"):
         publish(spark.sql("SELECT 9 id"), build_contract(build_field("id", "int")), **options)
     assert [row["id"] for row in read_published(spark, table.place).orderBy("id").collect()] == [0, 1, 2, 3, 5]
 
@@ -358,7 +358,7 @@ def test_delta_writers_of_other_origin_are_noticed(spark: SparkSession, contract
         write_deltalake(path, foreign, mode="append")
 
     with pytest.raises(PublicationError, match="finished first"):
-        publish(orders(spark, *some(2)), contract, place=delta.place, as_of=AT, clock=interrupted(rival, when_called=4))
+        publish(orders(spark, *some(2)), contract, place=delta.place, as_of=AT, clock=interrupted(rival, when_called=3))
     assert delta.ids() == [1, 9]
     assert sorted(row["id"] for row in read_published(spark, delta.place).collect()) == [1, 9]
     publish(orders(spark, *some(2)), contract, place=delta.place)
