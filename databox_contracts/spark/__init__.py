@@ -6,6 +6,7 @@ from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reader_columns import ReadChange
 from databox_contracts.spark.reader_contracts import ReadReport, read_with_contract
 from databox_contracts.spark.reading import is_dataframe, read_table
+from databox_contracts.spark.replaying import Replay, replay
 from databox_contracts.spark.server import server_status, shared_session, stop_server
 from databox_contracts.spark.streams import BatchReport, ContractStream, enforce_stream
 from databox_contracts.spark.tables import TablePlace, read_published
@@ -17,6 +18,7 @@ __all__ = [
     "Publication",
     "ReadChange",
     "ReadReport",
+    "Replay",
     "TablePlace",
     "enforce",
     "enforce_stream",
@@ -27,6 +29,7 @@ __all__ = [
     "read_published",
     "read_table",
     "read_with_contract",
+    "replay",
     "sample_drift",
     "server_status",
     "shared_session",

@@ -74,7 +74,7 @@ def open_base(spark: SparkSession, store: VersionStore, staged: Staged, layout: 
             f" {_named(layout.partition_by)}",
             hint='Leave partition_by out, or publish the whole table once, with mode="overwrite".',
         )
-    differing = _difference(recorded.schema, layout.schema)
+    differing = difference(recorded.schema, layout.schema)
     if differing is not None:
         raise PublicationError(
             path,
@@ -137,7 +137,8 @@ def _adopted(spark: SparkSession, directory: Path, layout: Layout, path: str) ->
     return Layout(layout.format, StructType([*own, *partitions]), layout.partition_by)
 
 
-def _difference(there: StructType, new: StructType) -> str | None:
+def difference(there: StructType, new: StructType) -> str | None:
+    """Why rows of the columns `new` are no rows of the table that is there, None if they are."""
     had, has = ({field.name: field.dataType for field in schema.fields} for schema in (there, new))
     for name in new.names:
         if name not in had:

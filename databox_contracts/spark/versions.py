@@ -23,6 +23,8 @@ MANIFEST: Final = "_databox.json"
 """In every version and every batch of held rows: what it is. Spark does not read names that begin with `_`."""
 PUBLISHED: Final = "_published"
 """In every version that readers have seen; its time is when that was."""
+SUPERSEDED: Final = "_superseded"
+"""In every batch of held rows whose publish a later one replaced; it says which."""
 KEEP_VERSIONS: Final = 2
 KEEP_FOR: Final = timedelta(hours=24)
 _LOCK_TIMEOUT: Final = 60.0
@@ -45,6 +47,11 @@ class Staged:
     def held(self) -> Path:
         """What becomes the batch of held rows, if there are any."""
         return self.directory / "held"
+
+    @property
+    def rest(self) -> Path:
+        """What stays of older batches when rows of theirs are released: a directory for each, of the batch's name."""
+        return self.directory / "rest"
 
 
 class VersionStore:
@@ -83,32 +90,45 @@ class VersionStore:
                 Path(lease.name).unlink(missing_ok=True)
 
     def commit(
-        self, staged: Staged, manifest: dict[str, Any], *, table: Mapping[str, Any] | None = None
+        self,
+        staged: Staged,
+        manifest: dict[str, Any],
+        *,
+        table: Mapping[str, Any] | None = None,
+        replayed: Mapping[str, Mapping[str, Any] | None] | None = None,
     ) -> Path | None:
         """Make what was staged the published version; returns the place of the held rows, None without any.
 
         `manifest` is what version and held rows have in common, `table` is how the version's files are read.
-        Held rows are in their place before the link changes. Raises `PublicationError`, with the table unchanged, when
-        another publish got in between.
+        Held rows are in their place before the link changes. `replayed` are the names of older batches whose rows were
+        looked at again: each is replaced by what is in `staged.rest` under its name, which its manifest is given for,
+        and gone where that is None. Raises `PublicationError`, with the table unchanged, when another publish got in
+        between.
         """
         facts = {**manifest, "version": staged.version, "previous": staged.base}
         _write_json(staged.data / MANIFEST, {**facts, "table": table} if table is not None else facts)
         with self._locked():
-            if self._base() != staged.base:
-                raise PublicationError(
-                    str(self.place.link),
-                    f"another publish finished first; version {self.place.current_version()} stays",
-                    hint="Run again, one publish at a time.",
-                )
+            self._require_base(staged)
             batch = self._commit_batch(staged, facts)
+            if replayed:
+                self._announce_replay(staged, replayed, version=staged.version)
             os.rename(staged.data, self.place.versions / staged.version)
             self._adopt_directory()
             self._point_to(staged.version)
             self._journal.unlink(missing_ok=True)
             self._mark_published(staged.version)
+            self._finish_replay()
             self._drop_older_batches(facts, keep=batch)
+            self._mark_superseded(facts)
             self._retire()
         return batch
+
+    def replace_batches(self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """As `commit` does with `replayed`, where the table stays as it is."""
+        with self._locked():
+            self._require_base(staged)
+            self._announce_replay(staged, replayed, version=None)
+            self._finish_replay()
 
     def base_directory(self, staged: Staged) -> Path | None:
         """Where the table is that this publish started from, None where there was none."""
@@ -124,7 +144,23 @@ class VersionStore:
         with self._locked():
             self._finish_adoption()
 
+    def recover_replay(self) -> None:
+        """Finish a replay whose released rows readers see, or forget one whose rows nobody saw."""
+        if not self._replay_journal.exists():
+            return
+        with self._locked():
+            self._finish_adoption()
+            self._finish_replay()
+
     # --- the link -----------------------------------------------------------------------------------------------------
+
+    def _require_base(self, staged: Staged) -> None:
+        if self._base() != staged.base:
+            raise PublicationError(
+                str(self.place.link),
+                f"another publish finished first; version {self.place.current_version()} stays",
+                hint="Run again, one publish at a time.",
+            )
 
     def _base(self) -> str | None:
         link = self.place.link
@@ -198,6 +234,66 @@ class VersionStore:
             if batch != keep and older.get("run_id") == facts["run_id"] and _replaces(facts, older):
                 shutil.rmtree(batch, ignore_errors=True)
 
+    def _mark_superseded(self, facts: Mapping[str, Any]) -> None:
+        # Rows held back from what a later publish replaced are of a table that is no more.
+        if "replaced" not in facts:
+            return
+        for batch in self._batches():
+            older = read_json(batch / MANIFEST)
+            marker = batch / SUPERSEDED
+            earlier = str(older.get("version", facts["version"])) < str(facts["version"])
+            if earlier and _replaces(facts, older) and not marker.exists():
+                _write_json(marker, {"version": facts["version"]})
+
+    # --- held rows that are released ----------------------------------------------------------------------------------
+
+    @property
+    def _replay_journal(self) -> Path:
+        return self.place.home / "replay.json"
+
+    def _announce_replay(
+        self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None], *, version: str | None
+    ) -> None:
+        """Write down which batches are replaced, and what by, once that version is the one that readers see.
+
+        Without a version they are from now on.
+        """
+        staged.rest.mkdir(exist_ok=True)
+        for name, facts in replayed.items():
+            if facts is not None:
+                _write_json(staged.rest / name / MANIFEST, dict(facts))
+                (staged.rest / name / PUBLISHED).touch()
+                marker = self.place.quarantine / name / SUPERSEDED
+                if marker.exists():
+                    shutil.copy2(marker, staged.rest / name / SUPERSEDED)
+        rest = self.place.home / f"replay-{staged.version}"
+        os.rename(staged.rest, rest)
+        stays = {name: facts is not None for name, facts in replayed.items()}
+        _write_json(self._replay_journal, {"version": version, "rest": rest.name, "batches": stays})
+
+    def _finish_replay(self) -> None:
+        journal = read_json(self._replay_journal)
+        if journal and journal["version"] in (None, self.place.current_version()):
+            for name, stays in journal["batches"].items():
+                self._put_in_place(self.place.home / journal["rest"] / name if stays else None, name)
+        self._replay_journal.unlink(missing_ok=True)
+        for rest in sorted(self.place.home.glob("replay-*")):
+            shutil.rmtree(rest, ignore_errors=True)
+
+    def _put_in_place(self, rest: Path | None, name: str) -> None:
+        """Replace a batch by its rest, which is gone from its own place if that was done before a kill."""
+        batch = self.place.quarantine / name
+        if rest is not None and not rest.is_dir():
+            return
+        if batch.is_dir():
+            # Out of sight at once: a batch that is half removed would be taken for a whole one.
+            self.place.staging.mkdir(exist_ok=True)
+            gone = self.place.staging / f"gone-{secrets.token_hex(4)}"
+            os.rename(batch, gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        if rest is not None:
+            os.rename(rest, batch)
+
     # --- recovery and retention ---------------------------------------------------------------------------------------
 
     def _recover(self) -> None:
@@ -215,6 +311,8 @@ class VersionStore:
         current = self.place.current_version()
         if current is not None:
             self._mark_published(current)
+            self._mark_superseded(read_json(self.place.versions / current / MANIFEST))
+        self._finish_replay()
         for written in (*sorted(self.place.versions.iterdir()), *self._batches()):
             if not (written / PUBLISHED).exists():
                 shutil.rmtree(written, ignore_errors=True)
