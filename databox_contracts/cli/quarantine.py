@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -233,7 +234,9 @@ def _described(done: Replay) -> str:
 def _place(args: argparse.Namespace) -> TablePlace:
     from databox_contracts.spark.tables import TablePlace
 
-    return TablePlace(Path(args.root).absolute(), args.name)
+    place = TablePlace(Path(args.root), args.name)
+    # Spark's process may have another working directory.
+    return replace(place, root=place.root.absolute())
 
 
 def _rows(count: int) -> str:

@@ -224,7 +224,7 @@ class Releasing:
             orphaned = keys_without_match(released, replace(stamp, given=self._given(released)), staged, self.to_itself)
             if not orphaned:
                 break
-            keys += orphaned
+            _add(orphaned, keys)
         return marked
 
     def _marked(self, held: DataFrame, stamp: Stamp, keys: Sequence[KeysToHold], path: Path) -> DataFrame:
@@ -356,6 +356,17 @@ class Releasing:
                 f"{what} {expected} rows, and {found} were found",
                 hint="Nothing was released. Please report this as a bug.",
             )
+
+
+def _add(found: Sequence[KeysToHold], keys: list[KeysToHold]) -> None:
+    """Add keys to hold to those that there are. None is among them, since no row of theirs was left to be asked for."""
+    known = {one.check.id: one for one in keys}
+    for one in found:
+        if one.check.id not in known:
+            keys.append(one)
+            continue
+        for file in sorted(one.path.glob("part-*")):
+            os.rename(file, known[one.check.id].path / file.name)
 
 
 def _is_about_rows(check: Check) -> bool:

@@ -235,14 +235,14 @@ class VersionStore:
                 shutil.rmtree(batch, ignore_errors=True)
 
     def _mark_superseded(self, facts: Mapping[str, Any]) -> None:
-        # Rows held back from what a later publish replaced are of a table that is no more.
+        """Note at all batches whose publish the newest version replaced that it did; `facts` are that version's."""
         if "replaced" not in facts:
             return
         for batch in self._batches():
-            older = read_json(batch / MANIFEST)
-            marker = batch / SUPERSEDED
-            earlier = str(older.get("version", facts["version"])) < str(facts["version"])
-            if earlier and _replaces(facts, older) and not marker.exists():
+            older, marker = read_json(batch / MANIFEST), batch / SUPERSEDED
+            # Copies of rows, and rows that were held back from something else, are no part of what was replaced.
+            ours = older.get("version") not in (None, facts["version"])
+            if ours and _replaces(facts, older) and not marker.exists():
                 _write_json(marker, {"version": facts["version"]})
 
     # --- held rows that are released ----------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class VersionStore:
         for directory in sorted(self.place.staging.iterdir()):
             if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
                 shutil.rmtree(directory, ignore_errors=True)
-        for fresh in sorted(self.place.home.glob("link-*")):
+        for fresh in sorted((*self.place.home.glob("link-*"), *self.place.home.glob("*.json.part"))):
             fresh.unlink(missing_ok=True)
         current = self.place.current_version()
         if current is not None:
