@@ -52,6 +52,7 @@ COMMANDS: Final = (
     Command("gate", "gate", "tell whether a branch breaks the consumers of its contracts"),
     Command("check-migration", "check_migration", "tell whether a SQL migration breaks the consumers of a contract"),
     Command("verify", "verify", "verify data against a contract"),
+    Command("quarantine", "quarantine", "look at held rows; release those that a corrected contract accepts"),
 )
 
 

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-of",
         metavar="TIME",
-        type=_moment,
+        type=moment,
         help="what promises about time take for now, in ISO 8601; UTC without a zone",
     )
     parser.add_argument("--timestamp-field", metavar="NAME", help="the time of a row, where a promise names no field")
@@ -134,7 +134,7 @@ def _verify(
     from databox_contracts.spark.verification import verify
 
     options = dict(_option(text) for text in args.option)
-    references = dict(_reference(text) for text in args.reference)
+    references = dict(reference(text) for text in args.reference)
     path = _absolute(path)
     chosen = data_format or guess_format(path)
     if args.trust_statistics and (chosen != "parquet" or not Path(path).exists()):
@@ -175,7 +175,8 @@ def _option(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _reference(text: str) -> tuple[str, str]:
+def reference(text: str) -> tuple[str, str]:
+    """Name and path of a referenced dataset, written as an argument."""
     name, equals, path = text.partition("=")
     if not equals or not name or not path:
         raise DataboxError(
@@ -189,7 +190,8 @@ def _absolute(path: str) -> str:
     return path if "://" in path else str(Path(path).absolute())
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str) -> datetime:
+    """A time that was written as an argument."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:

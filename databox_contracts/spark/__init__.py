@@ -10,6 +10,7 @@ from databox_contracts.spark.publication import Publication, publish
 from databox_contracts.spark.reader_columns import ReadChange
 from databox_contracts.spark.reader_contracts import ReadReport, read_with_contract
 from databox_contracts.spark.reading import is_dataframe, read_table
+from databox_contracts.spark.replaying import Replay, replay
 from databox_contracts.spark.server import server_status, shared_session, stop_server
 from databox_contracts.spark.splitting import Split, quarantine
 from databox_contracts.spark.stores import read_published
@@ -26,6 +27,7 @@ __all__ = [
     "Publication",
     "ReadChange",
     "ReadReport",
+    "Replay",
     "SessionIcebergPlace",
     "Split",
     "TablePlace",
@@ -39,6 +41,7 @@ __all__ = [
     "read_published",
     "read_table",
     "read_with_contract",
+    "replay",
     "sample_drift",
     "server_status",
     "shared_session",

@@ -131,7 +131,7 @@ class Attempt:
             wanted=partitioning.wanted(partitions, path) if partitions is not None else None,
             base=base,
             published=published,
-            masked=any(_hides(self.plan, name) for name in partitioning.names),
+            masked=any(hides(self.plan, name) for name in partitioning.names),
         )
 
     def _publish_with_quarantine(self, staged: Staged, counts: Callable[[], Applied]) -> Publication:
@@ -365,7 +365,7 @@ def _unwritable(schema: StructType) -> str | None:
     return None
 
 
-def _hides(plan: Plan, name: str) -> bool:
+def hides(plan: Plan, name: str) -> bool:
     """Whether the values of a column must not be shown."""
     own = [check for check in plan.checks if check.path and str(check.path[0]).casefold() == name.casefold()]
     return any(check.masked for check in own) if own else plan.contract.governance.pii_class is not None

@@ -146,9 +146,12 @@ def hold_back(
     `verdict` is that of all rows, in which every error rule has been evaluated.
     """
     stamp = Stamp(plan, run_id, at, given, candidate.layout.format, replacement)
-    repeated = _repeated_keys(candidate, plan, staged, verdict, replacement)
+    # With neighbours there are more rows than the verdict is about, and nobody has counted them.
+    alone = replacement.base is None and replacement.published is None
+    rows = verdict.row_count if alone else None
+    repeated = keys_that_repeat(candidate.all_rows(), stamp, staged, verdict, rows=rows)
     failed = {result.id for result in verdict.with_status(Status.FAILED)}
-    repeated += _unmatched_keys(candidate.all_rows(), stamp, staged, failed)
+    repeated += keys_without_match(candidate.all_rows(), stamp, staged, failed)
     flagged = candidate.flagged_rows()
     if flagged is not None:
         reasoned = with_reasons(flagged, stamp, repeated).drop(positional(len(flagged.columns)))
@@ -156,7 +159,7 @@ def hold_back(
     if repeated or any(result.stops and result.rule in _CONDITIONS for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
     for _ in range(MOST_GENERATIONS):
-        orphaned = _unmatched_keys(candidate.kept_rows(), stamp, staged)
+        orphaned = keys_without_match(candidate.kept_rows(), stamp, staged)
         if not orphaned:
             break
         _hold_kept_rows(candidate, staged, stamp, orphaned)
@@ -168,13 +171,15 @@ MOST_GENERATIONS: Final = 100
 _CONDITIONS: Final = (Expression.kind, RequiredWhen.kind)
 
 
-def _repeated_keys(
-    candidate: Candidate, plan: Plan, staged: Staged, verdict: Verdict, replacement: Replacement
+def keys_that_repeat(
+    df: DataFrame, stamp: Stamp, staged: Staged, verdict: Verdict, *, rows: int | None = None
 ) -> list[KeysToHold]:
+    """The keys that the verdict on those rows found repeated, among them and their neighbours, of which there are
+    `rows` if that is known.
+    """
+    plan, replacement = stamp.plan, stamp.replacement
     broken = {result.id for result in verdict.violations}
-    everything = Verification(replacement.with_neighbours(candidate.all_rows()), plan)
-    # With neighbours there are more rows than the verdict is about, and nobody has counted them.
-    rows = verdict.row_count if replacement.base is None else None
+    everything = Verification(replacement.with_neighbours(df) if replacement is not None else df, plan)
     found: list[KeysToHold] = []
     for check in plan.keys:
         if check.id not in broken or check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
@@ -194,7 +199,7 @@ def _repeated_keys(
     return found
 
 
-def _unmatched_keys(
+def keys_without_match(
     rows: DataFrame, stamp: Stamp, staged: Staged, failed: Collection[str] | None = None
 ) -> list[KeysToHold]:
     """The keys without a match, of the checks that failed; if they are not named, of those that look at the table."""

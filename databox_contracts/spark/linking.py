@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import PublicationError, UnreadableTableError
+from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.partitioning import Partitioning, data_files
 from databox_contracts.spark.reading import read_table
 from databox_contracts.spark.schema import type_text
 from databox_contracts.spark.table_files import TEXT_FORMATS, Layout, count_rows
-from databox_contracts.spark.versions import MANIFEST, Staged, VersionStore, read_json
+from databox_contracts.spark.versions import MANIFEST, Staged, VersionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def open_base(spark: SparkSession, store: VersionStore, staged: Staged, layout: 
             f" {_named(layout.partition_by)}",
             hint='Leave partition_by out, or publish the whole table once, with mode="overwrite".',
         )
-    differing = _difference(recorded.schema, layout.schema)
+    differing = difference(recorded.schema, layout.schema)
     if differing is not None:
         raise PublicationError(
             path,
@@ -137,7 +138,8 @@ def _adopted(spark: SparkSession, directory: Path, layout: Layout, path: str) ->
     return Layout(layout.format, StructType([*own, *partitions]), layout.partition_by)
 
 
-def _difference(there: StructType, new: StructType) -> str | None:
+def difference(there: StructType, new: StructType) -> str | None:
+    """Why rows of the columns `new` are no rows of the table that is there, None if they are."""
     had, has = ({field.name: field.dataType for field in schema.fields} for schema in (there, new))
     for name in new.names:
         if name not in had:

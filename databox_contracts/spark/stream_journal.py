@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.home_files import write_json
 from databox_contracts.spark.stream_reports import BatchReport
 
 HOME: Final = "databox"
@@ -57,7 +57,7 @@ class StreamJournal:
                 )
             self.home.mkdir(parents=True, exist_ok=True)
             known = {"id": secrets.token_hex(8), **facts}
-            _write(self.home / "stream.json", known)
+            write_json(self.home / "stream.json", known)
         for name, value in facts.items():
             if known.get(name) != value:
                 raise PublicationError(
@@ -84,14 +84,14 @@ class StreamJournal:
         """Write down what is about to be published."""
         folder = self.home / "reports"
         folder.mkdir(exist_ok=True)
-        _write(folder / f"{report.batch:012}.json", report.to_dict())
-        _write(self.home / "progress.json", asdict(progress))
+        write_json(folder / f"{report.batch:012}.json", report.to_dict())
+        write_json(self.home / "progress.json", asdict(progress))
         for old in sorted(folder.glob("*.json"))[:-KEEP_REPORTS]:
             old.unlink(missing_ok=True)
 
     def finish(self, progress: Progress) -> None:
         """Write down that it is published."""
-        _write(self.home / "progress.json", asdict(replace(progress, done=True)))
+        write_json(self.home / "progress.json", asdict(replace(progress, done=True)))
 
     def reports(self) -> list[BatchReport]:
         """The reports of the batches that are complete, the latest `KEEP_REPORTS` of them, in order."""
@@ -112,7 +112,7 @@ class StreamJournal:
 
     def fail(self, message: str) -> None:
         """Leave word of why the stream stops."""
-        _write(self.home / "failure.json", {"message": message})
+        write_json(self.home / "failure.json", {"message": message})
 
     def failure(self) -> str | None:
         """Why the stream stopped, None where it did not say."""
@@ -138,12 +138,3 @@ def _read(path: Path) -> dict[str, Any] | None:
     except ValueError as error:
         raise PublicationError(str(path), "the file is damaged", hint="Start with a new checkpoint.") from error
     return found if isinstance(found, dict) else None
-
-
-def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    partial = path.with_name(f"{path.name}.part")
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1, default=str)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)

@@ -105,7 +105,8 @@ def read_published(spark: SparkSession, place: TablePlace) -> DataFrame:
 
     Raises `UnreadableTableError` where there is no table or Spark cannot read it.
     """
-    from databox_contracts.spark.versions import MANIFEST, VersionStore, read_json
+    from databox_contracts.spark.home_files import read_json
+    from databox_contracts.spark.versions import MANIFEST, VersionStore
 
     VersionStore(place).recover_adoption()
     if not place.link.exists():

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import PublicationError
-from databox_contracts.spark.versions import MANIFEST, PUBLISHED, Staged, read_json
-
-_LOCK_TIMEOUT: Final = 60.0
+from databox_contracts.spark.home_files import exclusive, read_json, try_lock, write_json
+from databox_contracts.spark.versions import MANIFEST, PUBLISHED, Staged
 
 
 class Target(Protocol):
@@ -157,13 +154,13 @@ class TransactionStore:
             ticket = self.target.ticket(staged.version)
             destination = self.target.directory(staged.version)
             batch = self.target.quarantine / f"batch={staged.version}" if staged.held.is_dir() else None
-            _write_json(
+            write_json(
                 note,
                 {"ticket": ticket, "data": str(destination), "batch": str(batch or ""), "run_id": facts["run_id"]},
             )
             try:
                 if batch is not None:
-                    _write_json(staged.held / MANIFEST, facts)
+                    write_json(staged.held / MANIFEST, facts)
                     batch.parent.mkdir(parents=True, exist_ok=True)
                     os.rename(staged.held, batch)
                 destination.parent.mkdir(parents=True, exist_ok=True)
@@ -209,7 +206,7 @@ class TransactionStore:
     def _clear(self, staging: Path) -> None:
         for lock in sorted(staging.glob("*.lock")):
             with open(lock) as lease:
-                if _try_lock(lease.fileno()):
+                if try_lock(lease.fileno()):
                     lock.unlink(missing_ok=True)
         for directory in sorted(staging.iterdir()):
             if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
@@ -223,19 +220,8 @@ class TransactionStore:
             if str(batch) != keep and read_json(batch / MANIFEST).get("run_id") == run_id:
                 shutil.rmtree(batch, ignore_errors=True)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with open(self.target.home / "lock", "a") as lock:
-            deadline = time.monotonic() + _LOCK_TIMEOUT
-            while not _try_lock(lock.fileno()):
-                if time.monotonic() > deadline:
-                    raise PublicationError(
-                        str(self.target),
-                        f"another process held the table's lock for {_LOCK_TIMEOUT:.0f} s",
-                        hint=f"Find out who has {lock.name} open.",
-                    )
-                time.sleep(0.02)
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        return exclusive(self.target.home / "lock", str(self.target))
 
 
 def _only_data(directory: Path) -> None:
@@ -243,20 +229,3 @@ def _only_data(directory: Path) -> None:
     for entry in sorted(directory.iterdir()):
         if not entry.name.endswith(".parquet") or pq.ParquetFile(entry).metadata.num_rows == 0:
             entry.unlink()
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _write_json(path: Path, facts: Mapping[str, Any]) -> None:
-    partial = path.with_name(f"{path.name}.part")
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1, default=str)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -17,15 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.home_files import exclusive, read_json, try_lock, write_json
 from databox_contracts.spark.tables import TablePlace
 
 MANIFEST: Final = "_databox.json"
 """In every version and every batch of held rows: what it is. Spark does not read names that begin with `_`."""
 PUBLISHED: Final = "_published"
 """In every version that readers have seen; its time is when that was."""
+SUPERSEDED: Final = "_superseded"
+"""In every batch of held rows whose publish a later one replaced; it says which."""
 KEEP_VERSIONS: Final = 2
 KEEP_FOR: Final = timedelta(hours=24)
-_LOCK_TIMEOUT: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class Staged:
     def held(self) -> Path:
         """What becomes the batch of held rows, if there are any."""
         return self.directory / "held"
+
+    @property
+    def rest(self) -> Path:
+        """What stays of older batches when rows of theirs are released: a directory for each, of the batch's name."""
+        return self.directory / "rest"
 
 
 class VersionStore:
@@ -83,32 +88,45 @@ class VersionStore:
                 Path(lease.name).unlink(missing_ok=True)
 
     def commit(
-        self, staged: Staged, manifest: dict[str, Any], *, table: Mapping[str, Any] | None = None
+        self,
+        staged: Staged,
+        manifest: dict[str, Any],
+        *,
+        table: Mapping[str, Any] | None = None,
+        replayed: Mapping[str, Mapping[str, Any] | None] | None = None,
     ) -> Path | None:
         """Make what was staged the published version; returns the place of the held rows, None without any.
 
         `manifest` is what version and held rows have in common, `table` is how the version's files are read.
-        Held rows are in their place before the link changes. Raises `PublicationError`, with the table unchanged, when
-        another publish got in between.
+        Held rows are in their place before the link changes. `replayed` are the names of older batches whose rows were
+        looked at again: each is replaced by what is in `staged.rest` under its name, which its manifest is given for,
+        and gone where that is None. Raises `PublicationError`, with the table unchanged, when another publish got in
+        between.
         """
         facts = {**manifest, "version": staged.version, "previous": staged.base}
-        _write_json(staged.data / MANIFEST, {**facts, "table": table} if table is not None else facts)
+        write_json(staged.data / MANIFEST, {**facts, "table": table} if table is not None else facts)
         with self._locked():
-            if self._base() != staged.base:
-                raise PublicationError(
-                    str(self.place.link),
-                    f"another publish finished first; version {self.place.current_version()} stays",
-                    hint="Run again, one publish at a time.",
-                )
+            self._require_base(staged)
             batch = self._commit_batch(staged, facts)
+            if replayed:
+                self._announce_replay(staged, replayed, version=staged.version)
             os.rename(staged.data, self.place.versions / staged.version)
             self._adopt_directory()
             self._point_to(staged.version)
             self._journal.unlink(missing_ok=True)
             self._mark_published(staged.version)
+            self._finish_replay()
             self._drop_older_batches(facts, keep=batch)
+            self._mark_superseded(facts)
             self._retire()
         return batch
+
+    def replace_batches(self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """As `commit` does with `replayed`, where the table stays as it is."""
+        with self._locked():
+            self._require_base(staged)
+            self._announce_replay(staged, replayed, version=None)
+            self._finish_replay()
 
     def base_directory(self, staged: Staged) -> Path | None:
         """Where the table is that this publish started from, None where there was none."""
@@ -124,7 +142,23 @@ class VersionStore:
         with self._locked():
             self._finish_adoption()
 
+    def recover_replay(self) -> None:
+        """Finish a replay whose released rows readers see, or forget one whose rows nobody saw."""
+        if not self._replay_journal.exists():
+            return
+        with self._locked():
+            self._finish_adoption()
+            self._finish_replay()
+
     # --- the link -----------------------------------------------------------------------------------------------------
+
+    def _require_base(self, staged: Staged) -> None:
+        if self._base() != staged.base:
+            raise PublicationError(
+                str(self.place.link),
+                f"another publish finished first; version {self.place.current_version()} stays",
+                hint="Run again, one publish at a time.",
+            )
 
     def _base(self) -> str | None:
         link = self.place.link
@@ -159,7 +193,7 @@ class VersionStore:
         if link.is_symlink() or not link.is_dir():
             return
         adopted = f"adopted-{secrets.token_hex(4)}"
-        _write_json(self._journal, {"version": adopted})
+        write_json(self._journal, {"version": adopted})
         os.rename(link, self.place.versions / adopted)
         self._mark_published(adopted)
 
@@ -182,7 +216,7 @@ class VersionStore:
     def _commit_batch(self, staged: Staged, facts: dict[str, Any]) -> Path | None:
         if not staged.held.is_dir():
             return None
-        _write_json(staged.held / MANIFEST, facts)
+        write_json(staged.held / MANIFEST, facts)
         self.place.quarantine.mkdir(exist_ok=True)
         batch = self.place.quarantine / f"batch={staged.version}"
         os.rename(staged.held, batch)
@@ -198,6 +232,66 @@ class VersionStore:
             if batch != keep and older.get("run_id") == facts["run_id"] and _replaces(facts, older):
                 shutil.rmtree(batch, ignore_errors=True)
 
+    def _mark_superseded(self, facts: Mapping[str, Any]) -> None:
+        """Note at all batches whose publish the newest version replaced that it did; `facts` are that version's."""
+        if "replaced" not in facts:
+            return
+        for batch in self._batches():
+            older, marker = read_json(batch / MANIFEST), batch / SUPERSEDED
+            # Copies of rows, and rows that were held back from something else, are no part of what was replaced.
+            ours = older.get("version") not in (None, facts["version"])
+            if ours and _replaces(facts, older) and not marker.exists():
+                write_json(marker, {"version": facts["version"]})
+
+    # --- held rows that are released ----------------------------------------------------------------------------------
+
+    @property
+    def _replay_journal(self) -> Path:
+        return self.place.home / "replay.json"
+
+    def _announce_replay(
+        self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None], *, version: str | None
+    ) -> None:
+        """Write down which batches are replaced, and what by, once that version is the one that readers see.
+
+        Without a version they are from now on.
+        """
+        staged.rest.mkdir(exist_ok=True)
+        for name, facts in replayed.items():
+            if facts is not None:
+                write_json(staged.rest / name / MANIFEST, dict(facts))
+                (staged.rest / name / PUBLISHED).touch()
+                marker = self.place.quarantine / name / SUPERSEDED
+                if marker.exists():
+                    shutil.copy2(marker, staged.rest / name / SUPERSEDED)
+        rest = self.place.home / f"replay-{staged.version}"
+        os.rename(staged.rest, rest)
+        stays = {name: facts is not None for name, facts in replayed.items()}
+        write_json(self._replay_journal, {"version": version, "rest": rest.name, "batches": stays})
+
+    def _finish_replay(self) -> None:
+        journal = read_json(self._replay_journal)
+        if journal and journal["version"] in (None, self.place.current_version()):
+            for name, stays in journal["batches"].items():
+                self._put_in_place(self.place.home / journal["rest"] / name if stays else None, name)
+        self._replay_journal.unlink(missing_ok=True)
+        for rest in sorted(self.place.home.glob("replay-*")):
+            shutil.rmtree(rest, ignore_errors=True)
+
+    def _put_in_place(self, rest: Path | None, name: str) -> None:
+        """Replace a batch by its rest, which is gone from its own place if that was done before a kill."""
+        batch = self.place.quarantine / name
+        if rest is not None and not rest.is_dir():
+            return
+        if batch.is_dir():
+            # Out of sight at once: a batch that is half removed would be taken for a whole one.
+            self.place.staging.mkdir(exist_ok=True)
+            gone = self.place.staging / f"gone-{secrets.token_hex(4)}"
+            os.rename(batch, gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        if rest is not None:
+            os.rename(rest, batch)
+
     # --- recovery and retention ---------------------------------------------------------------------------------------
 
     def _recover(self) -> None:
@@ -205,16 +299,18 @@ class VersionStore:
         self._finish_adoption()
         for lock in sorted(self.place.staging.glob("*.lock")):
             with open(lock) as lease:
-                if _try_lock(lease.fileno()):
+                if try_lock(lease.fileno()):
                     lock.unlink(missing_ok=True)
         for directory in sorted(self.place.staging.iterdir()):
             if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
                 shutil.rmtree(directory, ignore_errors=True)
-        for fresh in sorted(self.place.home.glob("link-*")):
+        for fresh in sorted((*self.place.home.glob("link-*"), *self.place.home.glob("*.json.part"))):
             fresh.unlink(missing_ok=True)
         current = self.place.current_version()
         if current is not None:
             self._mark_published(current)
+            self._mark_superseded(read_json(self.place.versions / current / MANIFEST))
+        self._finish_replay()
         for written in (*sorted(self.place.versions.iterdir()), *self._batches()):
             if not (written / PUBLISHED).exists():
                 shutil.rmtree(written, ignore_errors=True)
@@ -239,20 +335,8 @@ class VersionStore:
             if spare and now - superseded > KEEP_FOR.total_seconds():
                 shutil.rmtree(older, ignore_errors=True)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.place.home.mkdir(parents=True, exist_ok=True)
-        with open(self.place.home / "lock", "a") as lock:
-            deadline = time.monotonic() + _LOCK_TIMEOUT
-            while not _try_lock(lock.fileno()):
-                if time.monotonic() > deadline:
-                    raise PublicationError(
-                        str(self.place.link),
-                        f"another process held the table's lock for {_LOCK_TIMEOUT:.0f} s",
-                        hint=f"Find out who has {lock.name} open.",
-                    )
-                time.sleep(0.02)
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        return exclusive(self.place.home / "lock", str(self.place.link))
 
 
 def _replaces(facts: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
@@ -260,14 +344,6 @@ def _replaces(facts: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
     now = facts.get("replaced")
     then = older.get("replaced") or ()
     return now is None or (bool(then) and all(partition in now for partition in then))
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 _CALLED: Final = {"parquet": "Parquet"}
@@ -290,24 +366,6 @@ def _stranger(directory: Path, format: str) -> str | None:
         elif not (name.endswith(endings) or name in ("_SUCCESS", "_metadata", "_common_metadata")):
             return name
     return None
-
-
-def _write_json(path: Path, facts: dict[str, Any]) -> None:
-    partial = path.with_name(f"{path.name}.part")
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1, default=str)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A manifest or a journal; empty where there is none that can be read."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _sync(directory: Path) -> None:

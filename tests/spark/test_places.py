@@ -322,7 +322,7 @@ def test_append_holds_the_rows_against_the_rules_and_all_rows_against_the_keys(
     assert table.ids() == [0, 1, 2, 3, 5]
     publish(orders(spark), contract, **options)
     assert table.ids() == [0, 1, 2, 3, 5]
-    with pytest.raises(PublicationError, match="its columns are others than those to (append|publish)"):
+    with pytest.raises(PublicationError, match=r"its columns are others than those to (append|publish)"):
         publish(spark.sql("SELECT 9 id"), build_contract(build_field("id", "int")), **options)
     assert [row["id"] for row in read_published(spark, table.place).orderBy("id").collect()] == [0, 1, 2, 3, 5]
 
