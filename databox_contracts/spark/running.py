@@ -26,6 +26,9 @@ MEASURES: Final = 60
 """so many aggregates; columns that one rule compares stay together whatever their number."""
 CHUNKS: Final = 40
 """With more chunks than these they are larger instead."""
+FILTERED_COLUMNS: Final = 8
+FILTERED_RULES: Final = 20
+"""One query that filters rows, for samples, is about so many columns and rules."""
 AT_ONCE: Final = 4
 """So many chunks are counted at a time."""
 
@@ -81,6 +84,22 @@ def chunked(checks: Sequence[Countable], *, wide: int = WIDE) -> list[list[Count
         columns += len(group.columns)
         measures += needed
     return chunks
+
+
+def in_small_parts(checks: Sequence[RowCheck]) -> list[list[RowCheck]]:
+    """The checks in order, in parts that Spark's planner takes as conditions of a filter.
+
+    From a filter over renamed columns it derives others, twice as many for each column: at 20 it runs out of memory.
+    """
+    parts: list[list[RowCheck]] = []
+    columns: frozenset[str] = frozenset()
+    for check in checks:
+        columns |= columns_of(check)
+        if not parts or len(columns) > FILTERED_COLUMNS or len(parts[-1]) >= FILTERED_RULES:
+            parts.append([])
+            columns = columns_of(check)
+        parts[-1].append(check)
+    return parts
 
 
 # --- which checks belong together -------------------------------------------------------------------------------------

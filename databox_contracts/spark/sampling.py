@@ -16,8 +16,6 @@ from databox_contracts.spark.predicates import Test
 
 LONGEST: Final = 200
 """Characters of a text that a sample shows."""
-RULES_AT_ONCE: Final = 50
-"""Samples are collected for so many failed rules in one pass: an expression for all of thousands is too large."""
 
 
 def as_json(value: Column) -> Column:

@@ -30,8 +30,8 @@ from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.references import matched_results
-from databox_contracts.spark.running import chunked, run_counts
-from databox_contracts.spark.sampling import RULES_AT_ONCE, Offending, sample_values
+from databox_contracts.spark.running import chunked, in_small_parts, run_counts
+from databox_contracts.spark.sampling import Offending, sample_values
 from databox_contracts.spark.scans import reads_by_column
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
@@ -62,15 +62,16 @@ def verify(
 
     One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, all foreign
     keys take one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and
-    only when something failed one more pass collects up to `samples` distinct values for each failed rule. Where a wide
-    table can be read column by column, several jobs at a time count for it, no column being read by two of them. With
-    `untyped`, text columns (CSV) are cast as the contract says, and a text that is no value of its type violates
-    `type`. Promises about time are held against `as_of` (UTC where it has no zone; now if not given), by the field they
-    name, else `timestamp_field`, else the dataset's only required timestamp. `references` are the datasets that foreign
-    keys and completeness name, by `contract.dataset` or by the dataset's name alone; a rule whose reference is not
-    given is not evaluated. `trusted_files` are the Parquet files on this machine that the table is read from, all of
-    them and no others, if the statistics in their footers are to be believed: then only what these do not answer is
-    read. `progress` is told what is being done, at each step and every second.
+    only when something failed the failing columns are read once more, eight of them at a time, for up to `samples`
+    distinct values of each failed rule. Where a wide table can be read column by column, several jobs at a time count
+    for it, no column being read by two of them. With `untyped`, text columns (CSV) are cast as the contract says, and a
+    text that is no value of its type violates `type`. Promises about time are held against `as_of` (UTC where it has no
+    zone; now if not given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp.
+    `references` are the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's
+    name alone; a rule whose reference is not given is not evaluated. `trusted_files` are the Parquet files on this
+    machine that the table is read from, all of them and no others, if the statistics in their footers are to be
+    believed: then only what these do not answer is read. `progress` is told what is being done, at each step and every
+    second.
 
     `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
     own. What is judged is the table that `enforce` would return: without what a mode discards, which takes one more job
@@ -309,23 +310,24 @@ class Verification(Preparation):
     # --- samples ------------------------------------------------------------------------------------------------------
 
     def _add_samples(self, samples: int) -> None:
-        failed = [
-            (counted, values)
+        failed = {
+            counted.check.id: values
             for counted in (*self.counted, *self.misfits)
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
             and (values := counted.offending(self.view)) is not None
-        ]
+        }
         if not failed or samples <= 0:
             return
-        with self.steps.step(SAMPLES):
-            for at in range(0, len(failed), RULES_AT_ONCE):
-                some = failed[at : at + RULES_AT_ONCE]
-                offending = [Offending(counted.violating(self.view), values) for counted, values in some]
-                found = sample_values(self.view, offending, samples)
-                for (counted, _), shown in zip(some, found, strict=True):
+        parts = in_small_parts([one for one in (*self.counted, *self.misfits) if one.check.id in failed])
+        with self.steps.step(SAMPLES, parts=len(parts) if len(parts) > 1 else 0):
+            for part in parts:
+                offending = [Offending(one.violating(self.view), failed[one.check.id]) for one in part]
+                for counted, shown in zip(part, sample_values(self.view, offending, samples), strict=True):
                     result = self.answers[counted.check.id]
                     self.answer(replace(result, samples=shown), result.how)
+                if len(parts) > 1:
+                    self.steps.part_done(SAMPLES)
 
 
 SCAN: Final = "the scan"
