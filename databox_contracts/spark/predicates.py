@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -28,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from databox_contracts import rules
+from databox_contracts.formats.backtracking import is_exponential
 from databox_contracts.patterns import to_java
 from databox_contracts.plan import Hop, Path
 from databox_contracts.rules import Rule, Scalar
@@ -235,7 +237,16 @@ def _none_of(values: tuple[Scalar, ...], actual: SparkType) -> Test:
 def _unlike(pattern: str, actual: SparkType) -> Test:
     _want(actual, StringType)
     java = to_java(pattern)
+    if _BACKREFERENCE.search(pattern) and is_exponential(pattern):
+        raise NotEvaluableError(
+            f"{pattern} has a backreference beside a repetition that can read one text in several ways: Java could be"
+            " busy with a single value for ever; rewrite it without the backreference"
+        )
     return lambda value: ~value.rlike(java)
+
+
+# Without one, Java remembers where a repetition has failed before.
+_BACKREFERENCE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:[1-9]|k<)")
 
 
 def _literals(values: Sequence[Scalar], actual: SparkType) -> list[Column]:
