@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 
 from databox_contracts import rules
 from databox_contracts.formats.backtracking import is_exponential
-from databox_contracts.patterns import to_java
+from databox_contracts.patterns import PatternError, to_java
 from databox_contracts.plan import Hop, Path
 from databox_contracts.rules import Rule, Scalar
 from databox_contracts.spark.compat import try_cast
@@ -236,11 +236,14 @@ def _none_of(values: tuple[Scalar, ...], actual: SparkType) -> Test:
 
 def _unlike(pattern: str, actual: SparkType) -> Test:
     _want(actual, StringType)
-    java = to_java(pattern)
+    try:
+        java = to_java(pattern)
+    except PatternError as error:
+        raise NotEvaluableError(f"its pattern {pattern!r} {error.reason}") from error
     if _BACKREFERENCE.search(pattern) and is_exponential(pattern):
         raise NotEvaluableError(
-            f"{pattern} has a backreference beside a repetition that can read one text in several ways: Java could be"
-            " busy with a single value for ever; rewrite it without the backreference"
+            f"its pattern {pattern!r} has a backreference beside a repetition that can read one text in several ways:"
+            " Java could be busy with a single value for ever; write it without the backreference"
         )
     return lambda value: ~value.rlike(java)
 

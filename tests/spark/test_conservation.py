@@ -180,6 +180,16 @@ def run(spark: SparkSession, root: Path, seed: int, *, partitioned: bool, ways: 
                 mode=step.mode, schema_modes={"columns": step.columns, "data_type": step.data_type},  # type: ignore[arg-type]
                 run_id=f"run{at}", **options,
             )  # fmt: skip
+        except PublicationError as error:
+            # Rows with other columns than the table's are not added to it.
+            refused = str(error)
+            ends.add("refused")
+            assert expected is None, (seed, at, step, refused)
+            assert frozen
+            assert step.mode != "overwrite"
+            assert "its columns are not those of the rows" in refused
+            assert (place.current_version(), table_of(spark, place)) == (version, before)
+            continue
         except ContractViolationError as error:
             done = error.publication
             assert isinstance(done, Publication)
