@@ -117,6 +117,8 @@ class Threshold:
                 return self.value == 0
             case Operator.LESS_THAN:
                 return 0 < self.value <= 1 and self.unit is Unit.ROWS
+            case Operator.BETWEEN:
+                return self.value <= 0 and self.high == 0
             case _:
                 return False
 

@@ -3,6 +3,7 @@ r"""The named formats of text as regular expressions that Java and Python read a
 They are those of JSON Schema: e-mail of RFC 5321, hostname of RFC 1123, URI of RFC 3986, addresses of RFC 2673 and
 RFC 4291, dates and times of RFC 3339 (with a zone, by the calendar, leap seconds only where there may be one), and
 `byte` of OpenAPI (base64 of RFC 4648, padded). An expression is about the whole text, and none takes an empty one.
+An address of numbers with leading zeros is refused, although RFC 2673 has them: many programs read them as octal.
 Repetitions of groups are possessive: Java would recurse once for each turn of them.
 """
 
@@ -37,7 +38,7 @@ _HOSTNAME: Final = rf"{_LABEL}(?:\.{_LABEL})*+"
 
 _ATOM: Final = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _QUOTED: Final = r'"(?:[ !#-\[\]-~]|\\[ -~])*+"'
-_EMAIL: Final = rf"(?:{_ATOM}(?:\.{_ATOM})*+|{_QUOTED})@(?:{_HOSTNAME}|\[(?:{_IPV4}|IPv6:{_IPV6})\])"
+_EMAIL: Final = rf"(?:{_ATOM}(?:\.{_ATOM})*+|{_QUOTED})@(?:{_HOSTNAME}|\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\])"
 
 
 def _uri() -> str:

@@ -58,6 +58,11 @@ def test_which_numbers_hold(threshold, observed, holds):
         (Threshold(Operator.MUST_NOT_BE, 0), False),
         (Threshold(Operator.GREATER_OR_EQUAL, 0), False),
         (Threshold(Operator.BETWEEN, 0, 5), False),
+        (Threshold(Operator.BETWEEN, 0, 0), True),
+        (Threshold(Operator.BETWEEN, 0, 0, unit=Unit.PERCENT), True),
+        (Threshold(Operator.BETWEEN, -1, 0), True),
+        (Threshold(Operator.BETWEEN, 1, 0), False),
+        (Threshold(Operator.NOT_BETWEEN, 1, 5), False),
     ],
 )
 def test_which_thresholds_allow_no_row_at_all(threshold, none):

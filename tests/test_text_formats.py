@@ -1,4 +1,8 @@
-"""The vectors are after those of JSON Schema; each format also refuses the empty text, and any end but its own."""
+"""The vectors are after those of JSON Schema; each format also refuses the empty text, and any end but its own.
+
+Where the versions of its test suite disagree, the stricter one is followed: `087.10.0.1` is no address, since many
+programs would read another number in it. A `uri` may have such a host all the same, which is a name to RFC 3986.
+"""
 
 from __future__ import annotations
 

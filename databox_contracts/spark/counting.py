@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame, functions as F
 
@@ -42,8 +43,20 @@ class Counted:
     @property
     def may_fail(self) -> bool:
         """Whether a single row can end the job: Java's expressions may run out of stack."""
+        return self._pattern is not None
+
+    @property
+    def may_end_a_write(self) -> bool:
+        """Whether that is so likely that rows are not to be written and judged at once.
+
+        An expression without a repeated group needs no stack, and one of plain parts is refused by nobody.
+        """
+        return self._pattern is not None and _UNSURE.search(self._pattern) is not None
+
+    @property
+    def _pattern(self) -> str | None:
         rule = self.check.rule
-        return isinstance(rule, Pattern) or (isinstance(rule, InvalidCount) and rule.pattern is not None)
+        return rule.pattern if isinstance(rule, Pattern | InvalidCount) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +80,15 @@ class Condition:
         """It is somebody else's SQL."""
         return True
 
+    @property
+    def may_end_a_write(self) -> bool:
+        """As `Counted.may_end_a_write`."""
+        return True
+
 
 RowCheck: TypeAlias = Counted | Condition
+
+_UNSURE: Final = re.compile(r"\)[*+{]|\(\?|\\[pPk]|\{\d{5}")
 
 
 @dataclass(frozen=True, slots=True)

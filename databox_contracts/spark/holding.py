@@ -14,8 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
-from databox_contracts.rules import Expression, RequiredWhen, Scope, Severity
-from databox_contracts.spark.counting import Condition
+from databox_contracts.rules import Scope, Severity
 from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
@@ -40,7 +39,8 @@ AMONG_THE_FLAGGED: Final = "the rows that the write set apart"
 class Candidate:
     """A staged table, split by the write itself: a directory of rows to keep and one of rows to hold.
 
-    `judged` are the ids of the rules that the write held every row against.
+    `judged` are the ids of the rules that the write held every row against, `left` those that hold rows of their own
+    and waited.
     """
 
     spark: SparkSession
@@ -49,6 +49,7 @@ class Candidate:
     flag: str
     kept: Path
     judged: tuple[str, ...]
+    left: tuple[str, ...]
 
     @property
     def flagged(self) -> Path:
@@ -109,11 +110,13 @@ def write_flagged(
 ) -> Candidate:
     """Write the DataFrame once, rows that break an error rule of their own apart from the others.
 
-    Conditions in SQL wait until the rows are written: one that fails on a row would end the write.
+    Conditions in SQL wait until the rows are written, and so do expressions that Java may refuse or run out of stack
+    with: one that fails on a row would end the write.
     """
     verification = Verification(df, plan, given=given)
     flag = f"held_{secrets.token_hex(4)}"
-    judging = [counted for counted in verification.held_by() if not isinstance(counted, Condition)]
+    holding = verification.held_by()
+    judging = [counted for counted in holding if not counted.may_end_a_write]
     broken = F.lit(False)
     for counted in judging:
         broken = broken | counted.violating(verification.view)
@@ -125,7 +128,8 @@ def write_flagged(
         write_table(df.sparkSession.createDataFrame([], df.schema), kept, layout)
     os.rename(kept, staged.data)
     judged = tuple(counted.check.id for counted in judging)
-    return Candidate(df.sparkSession, layout, root, flag, staged.data, judged)
+    left = tuple(counted.check.id for counted in holding if counted.may_end_a_write)
+    return Candidate(df.sparkSession, layout, root, flag, staged.data, judged, left)
 
 
 def hold_back(
@@ -156,7 +160,7 @@ def hold_back(
     if flagged is not None:
         reasoned = with_reasons(flagged, stamp, repeated).drop(positional(len(flagged.columns)))
         stamp.write(reasoned, flagged.columns, staged.held)
-    if repeated or any(result.stops and result.rule in _CONDITIONS for result in verdict.results):
+    if repeated or any(result.stops and result.id in candidate.left for result in verdict.results):
         _hold_kept_rows(candidate, staged, stamp, repeated)
     for _ in range(MOST_GENERATIONS):
         orphaned = keys_without_match(candidate.kept_rows(), stamp, staged)
@@ -168,7 +172,6 @@ def hold_back(
 
 MOST_GENERATIONS: Final = 100
 """So often rows are held for referring to one that was held before; what is left then fails the publish."""
-_CONDITIONS: Final = (Expression.kind, RequiredWhen.kind)
 
 
 def keys_that_repeat(

@@ -18,7 +18,7 @@ from databox_contracts.model import Field, Mode, SchemaModes
 from databox_contracts.plan import Hop, Path
 from databox_contracts.schema_modes import collision, is_variant_of, variant_name
 from databox_contracts.spark.casting import cast_target, cast_value, loses_value, spark_type_of
-from databox_contracts.spark.schema import to_data_type
+from databox_contracts.spark.schema import claimed_columns, to_data_type
 
 Value: TypeAlias = Callable[[Column], Column]
 """From the value at a place to something about it."""
@@ -138,7 +138,7 @@ class Walk:
         self, fields: tuple[Field, ...], struct: StructType, path: Path, names: tuple[str, ...], table: str
     ) -> ShapedFields:
         """What becomes of the fields of a table or an object. Raises `DataboxError` where two names are one."""
-        claimed = self._claimed(fields, struct)
+        claimed = claimed_columns(struct, fields, case_sensitive=self.case_sensitive)
         kept: list[tuple[int, Made]] = []
         last: list[tuple[int, Made]] = []
         variants: list[tuple[int, Made]] = []
@@ -314,15 +314,6 @@ class Walk:
         return Shaped(target, emptied, tallies=(Tally(cause, Unit.VALUES, _as_count(_filled)),))
 
     # --- names --------------------------------------------------------------------------------------------------------
-
-    def _claimed(self, fields: Iterable[Field], struct: StructType) -> dict[int, Field]:
-        claimed: dict[int, Field] = {}
-        for field in fields:
-            for at, column in enumerate(struct.fields):
-                same = column.name == field.column
-                if same or (not self.case_sensitive and column.name.lower() == field.column.lower()):
-                    claimed.setdefault(at, field)
-        return claimed
 
     def _is_variant(self, name: str, fields: Iterable[Field]) -> bool:
         return any(is_variant_of(name, field.column, case_sensitive=self.case_sensitive) for field in fields)

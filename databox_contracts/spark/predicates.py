@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -28,7 +29,8 @@ from pyspark.sql.types import (
 )
 
 from databox_contracts import rules
-from databox_contracts.patterns import to_java
+from databox_contracts.formats.backtracking import is_exponential
+from databox_contracts.patterns import PatternError, to_java
 from databox_contracts.plan import Hop, Path
 from databox_contracts.rules import Rule, Scalar
 from databox_contracts.spark.compat import try_cast
@@ -234,8 +236,20 @@ def _none_of(values: tuple[Scalar, ...], actual: SparkType) -> Test:
 
 def _unlike(pattern: str, actual: SparkType) -> Test:
     _want(actual, StringType)
-    java = to_java(pattern)
+    try:
+        java = to_java(pattern)
+    except PatternError as error:
+        raise NotEvaluableError(f"its pattern {pattern!r} {error.reason}") from error
+    if _BACKREFERENCE.search(pattern) and is_exponential(pattern):
+        raise NotEvaluableError(
+            f"its pattern {pattern!r} has a backreference beside a repetition that can read one text in several ways:"
+            " Java could be busy with a single value for ever; write it without the backreference"
+        )
     return lambda value: ~value.rlike(java)
+
+
+# Without one, Java remembers where a repetition has failed before.
+_BACKREFERENCE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:[1-9]|k<)")
 
 
 def _literals(values: Sequence[Scalar], actual: SparkType) -> list[Column]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,17 +107,29 @@ def _find(struct: StructType, name: str, *, case_sensitive: bool) -> StructField
     return Missing(f"the table has no column {name}")
 
 
+def claimed_columns(struct: StructType, fields: Iterable[Field], *, case_sensitive: bool) -> dict[int, Field]:
+    """The declared field of each column that has one, by position.
+
+    A field means the column of its very name, and only where there is none those that differ from it in case.
+    """
+    claimed: dict[int, Field] = {}
+    names = [column.name for column in struct.fields]
+    for field in fields:
+        found = [at for at, name in enumerate(names) if name == field.column]
+        if not found and not case_sensitive:
+            found = [at for at, name in enumerate(names) if name.lower() == field.column.lower()]
+        for at in found:
+            claimed.setdefault(at, field)
+    return claimed
+
+
 def undeclared_columns(schema: StructType, fields: tuple[Field, ...], *, case_sensitive: bool) -> list[str]:
     """The dotted names of what the table has and the contract does not, in the table's order, at every depth.
 
     An object that declares no fields of its own promises nothing about them.
     """
     found: list[str] = []
-    claimed: dict[int, Field] = {}
-    for field in fields:
-        for at, column in enumerate(schema.fields):
-            if column.name == field.column or (not case_sensitive and column.name.lower() == field.column.lower()):
-                claimed.setdefault(at, field)
+    claimed = claimed_columns(schema, fields, case_sensitive=case_sensitive)
     for at, column in enumerate(schema.fields):
         if at not in claimed:
             found.append(column.name)

@@ -60,7 +60,9 @@ def spark_conf(conf: Mapping[str, ConfValue] | None = None, *, master: str) -> d
         asked[key] = str(value).lower() if isinstance(value, bool) else str(value)
     # Hadoop's file systems set the mode of what they write by a mask of their own, whatever the user's is.
     umask = {"spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"} if is_local(master) else {}
-    return {**SESSION_CONF, **umask, **asked, "spark.master": master}
+    # Or a regular expression that runs out of stack on one text would end the process, and the session with it.
+    alive = {"spark.executor.killOnFatalError.depth": "0"} if is_local(master) else {}
+    return {**SESSION_CONF, **umask, **alive, **asked, "spark.master": master}
 
 
 def _umask() -> int:
