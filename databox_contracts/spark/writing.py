@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.failures import SPARK_ERRORS
 from databox_contracts.spark.table_files import Layout
 
 _TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
@@ -43,8 +44,18 @@ def _write(
     partitions = [*([flag] if flag is not None else []), *partition_by]
     # With a file open for each value of a flag, no task has to sort its rows by the value first.
     at_once = {_OPEN_FILES: str(_FEW)} if flag is not None and not partition_by else {}
-    with _set_while_writing(df.sparkSession, {_TIMESTAMPS: "TIMESTAMP_MICROS", **at_once}):
-        (writer.partitionBy(*partitions) if partitions else writer).save(str(directory))
+    try:
+        with _set_while_writing(df.sparkSession, {_TIMESTAMPS: "TIMESTAMP_MICROS", **at_once}):
+            (writer.partitionBy(*partitions) if partitions else writer).save(str(directory))
+    except SPARK_ERRORS as error:
+        if partition_by and "FileAlreadyExistsException" in str(error):
+            # Null and the text that stands for it, which Spark writes to one file of one directory.
+            raise PublicationError(
+                str(directory),
+                f"two values of {', '.join(partition_by)} would be one directory",
+                hint="Replace empty texts and __HIVE_DEFAULT_PARTITION__ in partition columns.",
+            ) from error
+        raise
     if not directory.is_dir():
         raise PublicationError(
             str(directory),

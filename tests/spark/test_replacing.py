@@ -276,7 +276,9 @@ def test_a_text_that_would_come_back_as_null_is_refused(
 ) -> None:
     place = TablePlace(tmp_path, "t")
     df = days(spark, (1, FIRST, text), (2, FIRST, "x"), (3, FIRST, None))
-    with pytest.raises(PublicationError, match=r"1 rows have an empty text or .* in the partition column v"):
+    # Of the two that would be one directory, the second ends the write, or both are written.
+    refused = r"1 rows have an empty text or .* in the partition column v|two values of v would be one directory"
+    with pytest.raises(PublicationError, match=refused):
         publish(df, contract(), place=place, partition_by=("v",), on_violation=on_violation)
     assert not place.link.exists()
     publish(df.where("id > 1"), contract(), place=place, partition_by=("v",), on_violation=on_violation)
@@ -335,7 +337,7 @@ def test_rows_of_other_columns_are_refused_and_of_another_order_are_not(spark: S
     for other, reason in (
         (df.drop("v"), "the rows have no v"),
         (df.withColumn("w", df["v"]), "the table has no w"),
-        (df.withColumn("id", df["id"].cast("string")), "id is int32 there and string here"),
+        (df.withColumn("id", df["id"].cast("string")), r"id is integer\(32\) there and string here"),
     ):
         with pytest.raises(PublicationError, match=reason):
             publish(other, build_contract(*map(build_field, other.columns)), place=place, mode="append")
@@ -349,7 +351,6 @@ def test_a_partitioned_table_of_spark_is_adopted_and_added_to(spark: SparkSessio
     for number, mode in enumerate(("append", "overwrite_partitions")):
         place = TablePlace(tmp_path, f"t{number}")
         start.write.partitionBy("v").parquet(str(place.link))
-        (place.link / "_metadata").write_text("a summary of all files")
         with pytest.raises(PublicationError, match="it is not partitioned by day everywhere"):
             publish(start, KEYED, place=place, mode="append", partition_by=("day",))
         publication = publish(
@@ -361,7 +362,6 @@ def test_a_partitioned_table_of_spark_is_adopted_and_added_to(spark: SparkSessio
         assert publication.table_rows == (3 if mode == "append" else 2)
         kept = [(2, SECOND, "02")] if mode == "append" else []
         assert rows_of(spark, place) == [(1, FIRST, "01"), *kept, (3, SECOND, "02")]
-        assert not (place.link / "_metadata").exists()
 
 
 def test_of_two_publishes_the_later_to_finish_is_told(
