@@ -52,12 +52,12 @@ def verify(
     One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, each query
     rule takes one of its own, and only when something failed the failing columns are read once more, eight of them at a
     time, for up to `samples` distinct values of each failed rule. Where a wide table can be read column by column,
-    several jobs at a time count for it, no column being read by two of them. With `untyped`, text columns (CSV) are cast
-    as the contract says, and a text that is no value of its type violates `type`. Promises about time are held against
-    `as_of` (UTC where it has no zone; now if not given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp. `references`
-    are the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's name alone.
-    `progress` is told what is being done, at each step and every second. Raises `UnknownDatasetError`; errors of Spark
-    itself pass through.
+    several jobs at a time count for it, no column being read by two of them. With `untyped`, text columns (CSV) are
+    cast as the contract says, and a text that is no value of its type violates `type`. Promises about time are held
+    against `as_of` (UTC where it has no zone; now if not given), by the field they name, else `timestamp_field`, else
+    the dataset's only required timestamp. `references` are the datasets that foreign keys and completeness name, by
+    `contract.dataset` or by the dataset's name alone. `progress` is told what is being done, at each step and every
+    second. Raises `UnknownDatasetError`; errors of Spark itself pass through.
     """
     plan = build_plan(contract, contract.dataset(dataset))
     verification = Verification(df, plan, untyped=untyped, given=Given.at(as_of, timestamp_field, references, progress))
