@@ -220,6 +220,7 @@ def test_the_commands_are_listed():
         "gate",
         "check-migration",
         "verify",
+        "quarantine",
     ]
 
 
