@@ -114,13 +114,13 @@ def test_sql_that_may_not_run_on_the_command_line(
 def test_an_expression_that_java_refuses_or_runs_out_of_stack_with(spark: SparkSession, tmp_path: Path) -> None:
     contract = build_contract(
         build_field("v", "int", rules.Maximum(limit=5)),
-        build_field("s", "string", rules.Pattern(pattern="(?<=a+)b"), rules.Pattern(pattern="^(a|b)*$")),
+        build_field("s", "string", rules.Pattern(pattern="(?<=(a|b)*)c"), rules.Pattern(pattern="^(a|b)*$")),
     )
     df = spark.createDataFrame([(1, "ab" * 100_000), (9, None)], "v int, s string")  # type: ignore[type-var]
     wanted = {"t.s.pattern", "t.s.pattern_2"}
     verdict = verify(df, contract)
     assert {one.id for one in verdict.with_status(Status.NOT_EVALUATED)} == wanted
-    assert {one.id for one in verdict.violations} == {"t.v.maximum", *wanted}
+    assert [one.id for one in verdict.violations] == ["t.v.maximum"]
     for how in ("fail", "quarantine"):
         with pytest.raises(ContractViolationError) as refused:
             publish(df, contract, place=TablePlace(tmp_path, how), on_violation=how)  # type: ignore[arg-type]
@@ -206,12 +206,13 @@ def test_columns_of_any_name_on_every_way_in(
     def sql(name: str) -> str:
         return f"`{name.replace('`', '``')}` <> 3"
 
-    own = (rules.Required(), rules.Maximum(limit=3), rules.DuplicateCount(threshold=rules.NO_ROWS))
+    own = (rules.Required(), rules.Maximum(limit=3))
     contract = build_contract(
         build_field("id", "int"),
         *(build_field(name, "int", *own) for name in NAMES),
         rules=(
             rules.PrimaryKey(fields=NAMES[:4]),
+            rules.DuplicateCount(fields=NAMES[4:], threshold=rules.NO_ROWS),
             *(rules.Expression(sql=sql(name)) for name in NAMES),
             rules.ForeignKey(fields=NAMES[1:4], to="t", to_fields=NAMES[1:4]),
         ),
@@ -225,7 +226,7 @@ def test_columns_of_any_name_on_every_way_in(
     assert Counter((result.rule, result.failed_count) for result in verdict.violations) == {
         ("required", 1): len(NAMES),
         ("maximum", 1): len(NAMES),
-        ("duplicate_count", 1): len(NAMES),
+        ("duplicate_count", 1): 1,
         ("primary_key", 1): 1,
         ("expression", 1): len(NAMES),
     }
@@ -236,8 +237,8 @@ def test_columns_of_any_name_on_every_way_in(
     found = held(spark.read.parquet(str(done.quarantine)), "id")
     assert found == held(quarantine(df, contract).quarantined, "id")
     assert {key: (len(why), why[-1]) for key, why in found.items()} == {
-        1: (len(NAMES) + 1, "primary_key"),
-        2: (len(NAMES) + 1, "primary_key"),
+        1: (2, "duplicate_count"),
+        2: (2, "duplicate_count"),
         3: (len(NAMES), f"expression_{len(NAMES)}"),
         4: (len(NAMES), "rows.maximum"),
         5: (len(NAMES), "rows.required"),
