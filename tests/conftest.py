@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+# The suite says the same of the same code; `DATABOX_TEST_RANDOM=1` looks for examples that nobody has seen.
+settings.register_profile("suite", derandomize="DATABOX_TEST_RANDOM" not in os.environ)
+settings.load_profile("suite")
 
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")
 CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": 2}
