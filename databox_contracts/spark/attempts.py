@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.errors import ContractViolationError, PublicationError, UnreadableTableError
 from databox_contracts.model import Mode, SchemaModes
 from databox_contracts.plan import Plan
 from databox_contracts.results import Status, Verdict
@@ -178,8 +179,11 @@ class Attempt:
     def _apply_modes(self, *, first_load: bool) -> Callable[[], Applied]:
         """Put what the schema modes make of the table in its place; the counts are known once it is written."""
         contract, dataset, known = self.plan.contract, self.plan.dataset, None
-        if not first_load and is_incomplete(dataset):
-            known = read_published(self.df.sparkSession, self.place).schema
+        # The types of a table that was found there may be guesses.
+        if self.store.current_version() is not None and is_incomplete(dataset):
+            # What cannot be read tells nothing, and is refused in words where it is to be replaced.
+            with suppress(UnreadableTableError):
+                known = read_published(self.df.sparkSession, self.place).schema
         applied = apply_modes(self.df, contract, dataset, self.modes, known=known, first_load=first_load)
         if first_load and self.modes.tables is Mode.FREEZE:
             applied = applied.refusing(new_table(dataset, Mode.FREEZE), _IS_NEW)

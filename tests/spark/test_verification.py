@@ -368,7 +368,7 @@ def test_any_column_name_can_be_verified(spark: SparkSession) -> None:
 def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:
     df = spark.createDataFrame([(1, 2)], ["a", "A"])
     verdict = verify(df, build_contract(build_field("a", "bigint", rules.Maximum(limit=1))))
-    assert [result.id for result in verdict.violations] == []
+    assert [(result.id, result.observed) for result in verdict.violations] == [("t.undeclared", ["A"])]
     ambiguous = verify(spark.createDataFrame([(1, 2)], ["aB", "Ab"]), build_contract(build_field("ab", "bigint")))
     assert ambiguous.results[0].message == "the table has 2 columns named ab; the contract promises ab"
 
