@@ -6,23 +6,29 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from databox_contracts.datatypes import DataType, Family
 from databox_contracts.model import Contract, Dataset, Field
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import (
+    Completeness,
     Dimension,
     DuplicateCount,
     ForeignKey,
+    Freshness,
     HasType,
+    Latency,
     MaxLength,
     Present,
     PrimaryKey,
+    Query,
     Required,
+    RowCount,
     Rule,
     Scope,
     Severity,
+    Statistic,
     Undeclared,
     Unique,
 )
@@ -38,6 +44,9 @@ class Hop(Enum):
 
 Path: TypeAlias = tuple[str | Hop, ...]
 """From the table's column down: names of fields as the table has them, and hops into arrays and maps."""
+
+
+_OF_NO_ROW: Final = (Completeness, Freshness, Latency, Query, RowCount, Statistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,11 @@ class Check:
     def severity(self) -> Severity:
         """The rule's."""
         return self.rule.severity
+
+    @property
+    def of_no_row(self) -> bool:
+        """Whether the rule is about all rows together, so that no row by itself breaks it."""
+        return isinstance(self.rule, _OF_NO_ROW)
 
     @property
     def dimension(self) -> Dimension:

@@ -164,7 +164,7 @@ def _replay(args: argparse.Namespace) -> int:
     from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
     from databox_contracts.spark.quarantine_batches import named_batches, open_batches
     from databox_contracts.spark.quiet import command_session
-    from databox_contracts.spark.references import open_reference
+    from databox_contracts.spark.references import open_references
     from databox_contracts.spark.replaying import replay
 
     contract = load_contract(args.contract)
@@ -174,12 +174,7 @@ def _replay(args: argparse.Namespace) -> int:
     # Before Spark is started, which takes its time.
     named_batches(place, open_batches(place), args.batch or [])
     with terminal_progress() as progress, command_session(args.master) as spark:
-        opened = {}
-        for name, path in references.items():
-            try:
-                opened[name] = open_reference(spark, path, name, contract)
-            except SPARK_ERRORS as error:
-                raise unreadable(path, error) from error
+        opened = open_references(spark, references, contract)
         try:
             done = replay(
                 spark,

@@ -130,7 +130,7 @@ def _verify(
     from databox_contracts.spark.footers import data_files
     from databox_contracts.spark.quiet import command_session
     from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
-    from databox_contracts.spark.references import open_reference
+    from databox_contracts.spark.references import open_references
     from databox_contracts.spark.verification import verify
 
     options = dict(_option(text) for text in args.option)
@@ -143,12 +143,7 @@ def _verify(
             hint="Leave out --trust-statistics, or name Parquet files on this machine.",
         )
     with terminal_progress() as progress, command_session(args.master) as spark:
-        opened = {}
-        for name, place in references.items():
-            try:
-                opened[name] = open_reference(spark, place, name, contract)
-            except SPARK_ERRORS as error:
-                raise unreadable(place, error) from error
+        opened = open_references(spark, references, contract)
         try:
             df = read_table(spark, path, format=chosen, options=options)
             files = data_files(Path(path)) if args.trust_statistics else None

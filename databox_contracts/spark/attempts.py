@@ -29,10 +29,10 @@ from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.partitioning import Partitioning
 from databox_contracts.spark.publications import OnViolation, Publication
 from databox_contracts.spark.replacing import Replacement, Request
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stores import DirectoryStore, Place, open_store, read_published
 from databox_contracts.spark.table_files import Layout, column, count_rows
 from databox_contracts.spark.verification import Verification
-from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_table
 
 _IS_NEW: Final = "the table is new, which its tables mode does not allow"

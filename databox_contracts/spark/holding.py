@@ -25,9 +25,9 @@ from databox_contracts.spark.partitioning import data_files as files_by_partitio
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reasons import KeysToHold, Stamp, key_parts, rows_in, with_reasons
 from databox_contracts.spark.replacing import Replacement
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import Layout, relative_path
 from databox_contracts.spark.verification import Verification, positional
-from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet, write_table
 
 JUDGED_BY_THE_WRITE: Final = "the write, which held every row against it"

@@ -17,8 +17,9 @@ from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.partitioning import Partitioning, data_files
 from databox_contracts.spark.reading import read_table
 from databox_contracts.spark.schema import type_text
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import TEXT_FORMATS, Layout, count_rows
-from databox_contracts.spark.versions import MANIFEST, Staged, VersionStore
+from databox_contracts.spark.versions import MANIFEST, VersionStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from databox_contracts.plan import Check, Hop, Path
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.schema_modes import is_incomplete, is_model
 from databox_contracts.spark.counting import positional
-from databox_contracts.spark.modes_walk import Cause, Remark, Row, ShapedFields, Unit, Walk
+from databox_contracts.spark.modes_shapes import Cause, Remark, Row, ShapedFields, Unit
+from databox_contracts.spark.modes_walk import Walk
 from databox_contracts.spark.schema import Missing, locate, to_data_type, type_text
 
 _CASE: Final = "spark.sql.caseSensitive"

@@ -14,7 +14,8 @@ from databox_contracts.schema_modes import VARIANT, expanded, is_model
 from databox_contracts.spark.counting import positional
 from databox_contracts.spark.failures import SPARK_ERRORS, unlogged
 from databox_contracts.spark.modes import Applied
-from databox_contracts.spark.modes_walk import Cause, Value, Walk
+from databox_contracts.spark.modes_shapes import Cause, Value
+from databox_contracts.spark.modes_walk import Walk
 
 _WAYS_OUT: Final = {
     "tables": "Declare it, or let the tables mode be evolve.",

@@ -105,7 +105,7 @@ def with_reasons(rows: DataFrame, stamp: Stamp, repeated: Sequence[KeysToHold]) 
     marked = view.withColumns(columns) if columns else view
     for at, (one, (found, inside)) in enumerate(zip(repeated, parts, strict=True)):
         names = [f"key_{at}_{n}" for n in range(len(found))]
-        keys = rows.sparkSession.read.parquet(str(one.path)).drop("rows").toDF(*names)
+        keys = rows.sparkSession.read.parquet(str(one.path)).toDF(*names)
         if inside:
             # A row has many values: which rows have one of the keys is found out by their places in the files.
             having = view.select(*place_names, F.explode(found[0]).alias(names[0])).join(keys, names, "left_semi")

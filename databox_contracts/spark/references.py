@@ -37,7 +37,7 @@ from databox_contracts.plan import Check, Path, Plan, build_plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import ForeignKey, PrimaryKey
 from databox_contracts.spark import outcomes
-from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged, unreadable
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
 from databox_contracts.spark.sampling import as_json
@@ -159,6 +159,17 @@ def open_reference(spark: SparkSession, path: str, name: str, contract: Contract
     if own is None or chosen not in UNTYPED:
         return table
     return TableView(table, build_plan(contract, own), untyped=True).table
+
+
+def open_references(spark: SparkSession, paths: Mapping[str, str], contract: Contract) -> dict[str, DataFrame]:
+    """As `open_reference`, for each name."""
+    opened = {}
+    for name, path in paths.items():
+        try:
+            opened[name] = open_reference(spark, path, name, contract)
+        except SPARK_ERRORS as error:
+            raise unreadable(path, error) from error
+    return opened
 
 
 # --- which rows have no match -----------------------------------------------------------------------------------------

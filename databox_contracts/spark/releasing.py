@@ -40,10 +40,11 @@ from databox_contracts.spark.reasons import (
 )
 from databox_contracts.spark.references import given_table, own_dataset
 from databox_contracts.spark.replacing import PublishScope, Replacement, Request
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import Layout, column, count_rows
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.verification import Verification
-from databox_contracts.spark.versions import Staged, VersionStore
+from databox_contracts.spark.versions import VersionStore
 from databox_contracts.spark.writing import write_parquet, write_table
 
 _FILE: Final = "_databox file"

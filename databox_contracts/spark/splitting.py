@@ -62,10 +62,11 @@ def quarantine(
     verification = Verification(applied.df, build_plan(contract, chosen), given=given)
     verdict = verification.verdict(samples=samples)
     reasons = dict(_marks(verification, verdict))
+    of_no_row = {check.id for check in verification.plan.checks if check.of_no_row}
     unknown = [
         result
         for result in verdict.results
-        if result.stops and result.failed_count != 0 and result.id not in reasons and not _about_the_table(result.rule)
+        if result.stops and result.failed_count != 0 and result.id not in reasons and result.id not in of_no_row
     ]
     if unknown:
         said = "; ".join(f"{result.id}: {result.message}" for result in unknown[:3])
@@ -93,13 +94,6 @@ def quarantine(
     names = [*applied.df.columns, REASON, TIMESTAMP, CONTRACT_ID, CONTRACT_VERSION, RUN_ID]
     valid = marked.where(F.size("reasons") == 0).select(*own).toDF(*applied.df.columns)
     return Split(valid, held.toDF(*names), verdict)
-
-
-_TABLE_RULES = ("row_count", "statistic", "freshness", "latency", "completeness", "query")
-
-
-def _about_the_table(kind: str) -> bool:
-    return kind in _TABLE_RULES
 
 
 def _marks(verification: Verification, verdict: Verdict) -> Iterator[tuple[str, Callable[[DataFrame, str], DataFrame]]]:

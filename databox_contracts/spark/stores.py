@@ -17,9 +17,10 @@ from databox_contracts.spark.catalog_publication import CatalogPlace, CatalogTar
 from databox_contracts.spark.delta_publication import DeltaPlace, DeltaTarget, read_delta
 from databox_contracts.spark.iceberg_publication import IcebergPlace, IcebergTarget, read_iceberg
 from databox_contracts.spark.iceberg_session import SessionIcebergPlace, SessionIcebergTarget, read_session_iceberg
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.tables import TablePlace, read_published as read_directory
 from databox_contracts.spark.transactions import Target, TransactionStore
-from databox_contracts.spark.versions import Staged, VersionStore
+from databox_contracts.spark.versions import VersionStore
 
 Place: TypeAlias = TablePlace | CatalogPlace | DeltaPlace | IcebergPlace | SessionIcebergPlace
 

@@ -23,13 +23,13 @@ from databox_contracts.spark import outcomes
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reasons import REASON, KeysToHold, Stamp, rows_in, with_reasons
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stream_journal import Progress, StreamJournal
 from databox_contracts.spark.stream_keys import Clock, SeenKeys
 from databox_contracts.spark.stream_reports import BatchReport
 from databox_contracts.spark.stream_rules import about_the_table, event_time, stopping
 from databox_contracts.spark.stream_sinks import Sink
 from databox_contracts.spark.verification import Verification, positional
-from databox_contracts.spark.versions import Staged
 from databox_contracts.spark.writing import write_parquet
 
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"

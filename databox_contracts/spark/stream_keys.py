@@ -151,7 +151,7 @@ class _Judging:
         if not count:
             return Collisions(outcomes.repeated(self.check, 0, 0, (), self.rows), None)
         path = self.work / "repeated"
-        write_parquet(repeated.select(*self.names, _ROWS), path)
+        write_parquet(repeated.select(*self.names), path)
         shown = self._samples(repeated, 0 if self.check.masked else samples)
         return Collisions(outcomes.repeated(self.check, int(too_many), int(count), shown, self.rows), path)
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import (
-    Completeness,
-    Freshness,
-    Latency,
     PrimaryKey,
-    Query,
-    RowCount,
     Scope,
-    Statistic,
 )
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
@@ -25,12 +18,10 @@ from databox_contracts.spark.schema import Missing, locate
 from databox_contracts.spark.timeliness import clock_path, micros
 from databox_contracts.spark.verification import positional
 
-_ABOUT_THE_TABLE: Final = (RowCount, Statistic, Freshness, Latency, Query, Completeness)
-
 
 def about_the_table(check: Check) -> bool:
     """Whether the rule is about all rows together, so that no batch of them breaks or keeps it for the table."""
-    return isinstance(check.rule, _ABOUT_THE_TABLE) or not threshold_of(check).allows_none
+    return check.of_no_row or not threshold_of(check).allows_none
 
 
 def stopping(plan: Plan, results: Iterable[CheckResult], on_violation: str) -> list[CheckResult]:

@@ -16,9 +16,10 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stream_journal import Progress
 from databox_contracts.spark.tables import TablePlace, read_published
-from databox_contracts.spark.versions import KEEP_FOR, MANIFEST, PUBLISHED, Staged, VersionStore
+from databox_contracts.spark.versions import KEEP_FOR, MANIFEST, PUBLISHED, VersionStore
 from databox_contracts.spark.writing import write_parquet
 
 

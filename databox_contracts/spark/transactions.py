@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -17,8 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import PublicationError
-from databox_contracts.spark.home_files import exclusive, read_json, try_lock, write_json
-from databox_contracts.spark.versions import MANIFEST, PUBLISHED, Staged
+from databox_contracts.spark.home_files import exclusive, read_json, write_json
+from databox_contracts.spark.staging import Staged, leased
+from databox_contracts.spark.versions import MANIFEST, PUBLISHED
 
 
 class Target(Protocol):
@@ -118,23 +117,12 @@ class TransactionStore:
     @contextmanager
     def stage(self) -> Iterator[Staged]:
         """A new staging directory, gone again when the block ends."""
-        staging = self.target.home / "staging"
-        staging.mkdir(parents=True, exist_ok=True)
-        version = f"v{self._now():%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
-        directory = staging / version
-        # The lease is held open: it tells others that this process lives, and ends with it however it ends.
-        with open(f"{directory}.lock", "w") as lease:
-            with self._locked():
-                fcntl.flock(lease, fcntl.LOCK_EX)
-                self._settle()
-                self._clear(staging)
-                base = self.target.base()
-                directory.mkdir()
-            try:
-                yield Staged(version, directory, base)
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
-                Path(lease.name).unlink(missing_ok=True)
+        with leased(self.target.home / "staging", self._now(), self._locked, self._settled_base) as staged:
+            yield staged
+
+    def _settled_base(self) -> str | None:
+        self._settle()
+        return self.target.base()
 
     def commit(
         self, staged: Staged, manifest: Mapping[str, Any], schema: StructType, *, table: Mapping[str, Any] | None = None
@@ -202,15 +190,6 @@ class TransactionStore:
             if facts:
                 self.target.forget(facts["ticket"])
             note.unlink(missing_ok=True)
-
-    def _clear(self, staging: Path) -> None:
-        for lock in sorted(staging.glob("*.lock")):
-            with open(lock) as lease:
-                if try_lock(lease.fileno()):
-                    lock.unlink(missing_ok=True)
-        for directory in sorted(staging.iterdir()):
-            if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
-                shutil.rmtree(directory, ignore_errors=True)
 
     def _drop_older_batches(self, run_id: str, *, keep: str) -> None:
         # The same run published again, a retry: what it held before is held again.

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from databox_contracts.errors import PublicationError
-from databox_contracts.spark.home_files import exclusive, read_json, try_lock, write_json
+from databox_contracts.spark.home_files import exclusive, read_json, write_json
+from databox_contracts.spark.staging import Staged, leased
 from databox_contracts.spark.tables import TablePlace
 
 MANIFEST: Final = "_databox.json"
@@ -26,30 +25,6 @@ SUPERSEDED: Final = "_superseded"
 """In every batch of held rows whose publish a later one replaced; it says which."""
 KEEP_VERSIONS: Final = 2
 KEEP_FOR: Final = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """A place to write one version in; nobody else writes there, and nobody reads it."""
-
-    version: str
-    directory: Path
-    base: str | None
-
-    @property
-    def data(self) -> Path:
-        """What becomes the version."""
-        return self.directory / "data"
-
-    @property
-    def held(self) -> Path:
-        """What becomes the batch of held rows, if there are any."""
-        return self.directory / "held"
-
-    @property
-    def rest(self) -> Path:
-        """What stays of older batches when rows of theirs are released: a directory for each, of the batch's name."""
-        return self.directory / "rest"
 
 
 class VersionStore:
@@ -70,22 +45,13 @@ class VersionStore:
         Raises `PublicationError` where the table's path holds something that is not a table of ours or of Spark's.
         """
         self.place.ensure_inside_root()
-        self.place.staging.mkdir(parents=True, exist_ok=True)
-        self.place.versions.mkdir(exist_ok=True)
-        version = f"v{self._now():%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
-        directory = self.place.staging / version
-        # The lease is held open: it tells others that this process lives, and ends with it however it ends.
-        with open(f"{directory}.lock", "w") as lease:
-            with self._locked():
-                fcntl.flock(lease, fcntl.LOCK_EX)
-                self._recover()
-                base = self._base()
-                directory.mkdir()
-            try:
-                yield Staged(version, directory, base)
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
-                Path(lease.name).unlink(missing_ok=True)
+        self.place.versions.mkdir(parents=True, exist_ok=True)
+        with leased(self.place.staging, self._now(), self._locked, self._recovered_base) as staged:
+            yield staged
+
+    def _recovered_base(self) -> str | None:
+        self._recover()
+        return self._base()
 
     def commit(
         self,
@@ -295,15 +261,8 @@ class VersionStore:
     # --- recovery and retention ---------------------------------------------------------------------------------------
 
     def _recover(self) -> None:
-        """Clear what killed processes left: their staging, versions nobody ever saw, and the rows held for those."""
+        """Clear what killed processes left: versions nobody ever saw, and the rows held for those."""
         self._finish_adoption()
-        for lock in sorted(self.place.staging.glob("*.lock")):
-            with open(lock) as lease:
-                if try_lock(lease.fileno()):
-                    lock.unlink(missing_ok=True)
-        for directory in sorted(self.place.staging.iterdir()):
-            if directory.is_dir() and not directory.with_name(f"{directory.name}.lock").exists():
-                shutil.rmtree(directory, ignore_errors=True)
         for fresh in sorted((*self.place.home.glob("link-*"), *self.place.home.glob("*.json.part"))):
             fresh.unlink(missing_ok=True)
         current = self.place.current_version()

@@ -24,9 +24,9 @@ from databox_contracts.spark.delta_publication import DeltaTarget
 from databox_contracts.spark.iceberg_publication import IcebergTarget
 from databox_contracts.spark.iceberg_types import iceberg_schema, spark_schema
 from databox_contracts.spark.parquet_statistics import delta_statistics
+from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.storable import added, not_storable
 from databox_contracts.spark.transactions import TransactionStore
-from databox_contracts.spark.versions import Staged
 
 KINDS = ("delta", "iceberg")
 POINTS = ("staged", "noted", "held", "moved", "committed")
