@@ -44,6 +44,7 @@ CORE = (
     "drift",
     "drift_comparison",
     "baselines",
+    "notifications",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (
