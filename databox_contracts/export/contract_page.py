@@ -169,6 +169,7 @@ def _governance(contract: Contract) -> Iterator[Block]:
         "Class of personal data": cells.text(governance.pii_class),
         "Retention": _days(governance.retention_days),
         "Purposes": listed(governance.purposes),
+        "Other consumers": cells.text("none: only those declared here may read it") if governance.closed else (),
         "May read": listed(governance.read),
         "May write": listed(governance.write),
     }
