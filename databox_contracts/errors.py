@@ -288,3 +288,17 @@ class StreamStoppedError(DataboxError):
 
 class SparkUnavailableError(DataboxError):
     """No Spark session can be had: no Java, a server that does not start or went away."""
+
+
+class SignOffError(DataboxError):
+    """A version whose breaks need a consent that nobody gave; `missing` has, by consumer, what breaks for it."""
+
+    def __init__(self, contract: str, version: str, missing: Mapping[str, Sequence[str]]) -> None:
+        lacking = "; ".join(f"{consumer} ({', '.join(changes)})" for consumer, changes in missing.items())
+        super().__init__(
+            f"{contract} {version} breaks consumers that have to agree to it first and have not: {lacking}",
+            hint="Ask them for their approval of this version, or publish a version that breaks nobody.",
+        )
+        self.contract = contract
+        self.version = version
+        self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}

@@ -45,6 +45,7 @@ CORE = (
     "drift_comparison",
     "baselines",
     "notifications",
+    "approvals",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (

@@ -44,8 +44,14 @@ def _mark(one: GatedChange) -> str:
 
 
 def _whom(one: GatedChange) -> Iterator[str]:
-    if one.change.consumers:
-        yield f"Read by: {', '.join(one.change.consumers)}"
+    if one.readers:
+        yield f"Read by: {', '.join(reader.text for reader in one.readers if reader.distance == 1)}"
+        further = [reader.text for reader in one.readers if reader.distance > 1]
+        if further:
+            yield f"Reaches: {', '.join(further)}"
+    for reader in one.readers:
+        if reader.approval is not None:
+            yield f"Approved for {reader.name} by {reader.approval.approver} on {reader.approval.on}"
     if one.missing:
         yield f"Needs the approval of: {', '.join(one.missing)}"
     if one.claimed:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from databox_contracts.approvals import Approval
 from databox_contracts.cli import main
 from databox_contracts.errors import DataboxError
-from databox_contracts.gate.acknowledging import Approval, read_acknowledgements
+from databox_contracts.gate.acknowledging import read_acknowledgements
 from databox_contracts.gate.gating import GateReport, Terms, gate
 from databox_contracts.model import Consumer
 
