@@ -302,3 +302,28 @@ class SignOffError(DataboxError):
         self.contract = contract
         self.version = version
         self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}
+
+
+class UnknownPlaceError(DataboxError):
+    """A name that no contract, dataset or field has, or `several` have; `known` are these, or the nearest names."""
+
+    def __init__(self, text: str, known: Sequence[str], *, several: bool = False) -> None:
+        names = ", ".join(known)
+        if several:
+            super().__init__(f"{text!r} could mean {len(known)} things", hint=f"name one of: {names}")
+        else:
+            hint = f"did you mean one of: {names}?" if known else "name it as contract, contract.dataset or .field"
+            super().__init__(f"no contract, dataset or field is called {text!r}", hint=hint)
+        self.text = text
+        self.known = tuple(known)
+        self.several = several
+
+
+class ConsumersError(DataboxError):
+    """Consumers that may not read what they declare; `problems` are all of them, the text has a line for each."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
+        self.problems = tuple(problems)

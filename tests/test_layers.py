@@ -46,6 +46,7 @@ CORE = (
     "baselines",
     "notifications",
     "approvals",
+    "declarations",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (

@@ -90,10 +90,9 @@ def _replay(args: argparse.Namespace, terms: Terms) -> int:
 def _approvals(file: Path | None) -> tuple[Any, ...]:
     if file is None:
         return ()
-    from databox_contracts.approvals import approvals_in
-    from databox_contracts.formats.positions import parse_yaml
+    from databox_contracts.formats.approval_files import load_approvals
 
-    return approvals_in(parse_yaml(_text(file), str(file)).data, str(file))
+    return load_approvals(file)
 
 
 def _text(file: Path) -> str:

@@ -177,9 +177,9 @@ def reads_dataset(consumer: Consumer, names: Sequence[str]) -> bool:
 def reads_field(consumer: Consumer, names: Sequence[str], field: str, contract: Contract | None = None) -> bool:
     """Whether it reads the field, something in it or something around it; one that names no fields reads them all.
 
-    `names` are the dataset's. A field's name may have one of them before it.
+    `names` are the dataset's. A field's name may have one of them before it; one of them alone is all of its fields.
     """
-    if not consumer.fields:
+    if not consumer.fields or any(one in names for one in consumer.fields):
         return True
     dataset = next((one for one in contract.datasets if one.name in names), None) if contract is not None else None
     spelled = tuple(dict.fromkeys((field, column_of(dataset, field)))) if dataset is not None else (field,)

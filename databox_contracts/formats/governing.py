@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any, Final
 
+from databox_contracts.errors import VersionRangeError
 from databox_contracts.formats.reading import Section, described, nearest
 from databox_contracts.model import Consumer, Enforcement, Mode, SchemaModes
 from databox_contracts.rules import Severity
+from databox_contracts.version_ranges import VersionRange
 
 CONSUMER_TEXTS: Final = ("contact", "owner", "versions", "purpose", "justification", "criticality")
 CONSUMER_LISTS: Final = ("contacts", "datasets", "fields", "assets")
@@ -37,6 +39,7 @@ def consumer_facts(entry: Section) -> dict[str, Any]:
     found: dict[str, Any] = {key: entry.texts(key) for key in CONSUMER_LISTS}
     found |= {key: entry.text(key) for key in CONSUMER_TEXTS}
     found["severity"] = _severity(entry)
+    found["versions"] = _range(entry, found["versions"])
     found["digest"] = entry.flag("digest") or False
     return found
 
@@ -49,6 +52,16 @@ def _severity(entry: Section) -> Severity | None:
     hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(Severity)}"
     entry.error(f"unknown severity {written[:60]!r}", hint, "severity")
     return None
+
+
+def _range(entry: Section, written: str | None) -> str | None:
+    if written is not None:
+        try:
+            VersionRange.parse(written)
+        except VersionRangeError as error:
+            entry.error(f"{error.message[:100]}", error.hint, "versions")
+            return None
+    return written
 
 
 def written_consumers(consumers: Iterable[Consumer]) -> list[dict[str, Any]]:

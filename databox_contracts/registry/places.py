@@ -1,0 +1,136 @@
+"""What a name means among a set of contracts: one of them, one of its datasets, or a field of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from databox_contracts.errors import UnknownPlaceError
+from databox_contracts.evolution.affected import trail_of
+from databox_contracts.model import Contract, Dataset
+from databox_contracts.version_ranges import VersionRange
+from databox_contracts.versions import Version
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A contract by its id, one of its datasets, or a field of that by its dotted path; None where none is meant."""
+
+    contract: str
+    dataset: str | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.contract, self.dataset, self.field) if part is not None)
+
+
+class Places:
+    """The contracts by id, in the order given; of each all its versions, the newest first."""
+
+    def __init__(self, contracts: Iterable[Contract]) -> None:
+        self._versions: dict[str, list[Contract]] = {}
+        for contract in contracts:
+            self._versions.setdefault(contract.id, []).append(contract)
+        for versions in self._versions.values():
+            versions.sort(key=_age)
+
+    def __contains__(self, contract_id: str) -> bool:
+        return contract_id in self._versions
+
+    def __iter__(self) -> Iterator[Contract]:
+        """The newest version of each contract."""
+        return (versions[0] for versions in self._versions.values())
+
+    def versions(self, contract_id: str) -> Sequence[Contract]:
+        """All versions of the contract, the newest first; empty where it is not there."""
+        return self._versions.get(contract_id, ())
+
+    def suiting(self, contract_id: str, pin: VersionRange | None) -> Contract | None:
+        """The newest version that the pin allows, None where none is."""
+        for contract in self.versions(contract_id):
+            version = Version.parse(contract.version)
+            if pin is None or (version is not None and pin.allows(version)):
+                return contract
+        return None
+
+    def find(self, text: str) -> Place:
+        """What the name means.
+
+        A contract is named by its id or its name, with a dataset and a field behind it as far as wanted; a dataset that
+        only one contract has is enough as well, and so is a field right behind the contract where only one dataset has
+        it. Raises `UnknownPlaceError` for a name that nothing has, or several have.
+        """
+        for candidates in (self._by_contract(text), self._by_dataset(text)):
+            found = list(dict.fromkeys(candidates))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise UnknownPlaceError(text, [str(place) for place in found], several=True)
+        raise UnknownPlaceError(text, get_close_matches(text, list(self._names()), n=3, cutoff=0.6))
+
+    def _by_contract(self, text: str) -> Iterator[Place]:
+        for contract_id, versions in self._versions.items():
+            for name in dict.fromkeys((contract_id, *(one.name for one in versions if one.name))):
+                if text == name:
+                    yield Place(contract_id)
+                elif text.startswith(f"{name}."):
+                    yield from _first(_inside(one, text[len(name) + 1 :]) for one in versions)
+
+    def _by_dataset(self, text: str) -> Iterator[Place]:
+        for versions in self._versions.values():
+            yield from _first(_of_datasets(one, text) for one in versions)
+
+    def _names(self) -> Iterator[str]:
+        for contract in self:
+            yield contract.id
+            for dataset in contract.datasets:
+                yield f"{contract.id}.{dataset.name}"
+                yield from (f"{contract.id}.{dataset.name}.{field.name}" for field in dataset.fields)
+
+
+def _age(contract: Contract) -> tuple[bool, _Newest]:
+    """Semantic versions from the newest to the oldest, all others behind them."""
+    version = Version.parse(contract.version)
+    return version is None, _Newest(version)
+
+
+@dataclass(frozen=True)
+class _Newest:
+    version: Version | None
+
+    def __lt__(self, other: _Newest) -> bool:
+        return self.version is not None and other.version is not None and self.version > other.version
+
+
+def _first(found: Iterable[Iterable[Place]]) -> list[Place]:
+    """What the newest version that has the name means by it."""
+    return next((places for one in found if (places := list(one))), [])
+
+
+def _inside(contract: Contract, rest: str) -> Iterator[Place]:
+    """What a name within a contract means: a dataset, with a field or without, else a field of one of them."""
+    named = list(_of_datasets(contract, rest))
+    yield from named
+    if not named:
+        for dataset in contract.datasets:
+            field = field_in(dataset, rest)
+            if field is not None:
+                yield Place(contract.id, dataset.name, field)
+
+
+def _of_datasets(contract: Contract, text: str) -> Iterator[Place]:
+    for dataset in contract.datasets:
+        for name in dict.fromkeys((dataset.name, dataset.table_name)):
+            if text == name:
+                yield Place(contract.id, dataset.name)
+            elif text.startswith(f"{name}."):
+                field = field_in(dataset, text[len(name) + 1 :])
+                if field is not None:
+                    yield Place(contract.id, dataset.name, field)
+
+
+def field_in(dataset: Dataset, dotted: str) -> str | None:
+    """The field's path as the contract spells it, None where the dataset does not declare it."""
+    trail = trail_of(dataset, dotted)
+    return ".".join(field.name for field in trail) if trail else None
