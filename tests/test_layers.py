@@ -47,6 +47,7 @@ CORE = (
     "notifications",
     "approvals",
     "declarations",
+    "lineage",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (

@@ -150,9 +150,7 @@ def concerns(
 def names_the_field(change: FieldChange, consumer: Consumer) -> bool:
     """Whether the consumer's own list of fields has the one that goes."""
     names = (change.dataset or "",)
-    return change.change_type in GONE and any(
-        _overlap(_plain(one, names), change.field_name) for one in consumer.fields
-    )
+    return change.change_type in GONE and any(overlap(_plain(one, names), change.field_name) for one in consumer.fields)
 
 
 # --- what a consumer reads --------------------------------------------------------------------------------------------
@@ -183,7 +181,7 @@ def reads_field(consumer: Consumer, names: Sequence[str], field: str, contract: 
         return True
     dataset = next((one for one in contract.datasets if one.name in names), None) if contract is not None else None
     spelled = tuple(dict.fromkeys((field, column_of(dataset, field)))) if dataset is not None else (field,)
-    return any(_overlap(_plain(one, names), spelling) for one in consumer.fields for spelling in spelled)
+    return any(overlap(_plain(one, names), spelling) for one in consumer.fields for spelling in spelled)
 
 
 def column_of(dataset: Dataset, dotted: str) -> str:
@@ -224,7 +222,7 @@ def _plain(name: str, datasets: Sequence[str]) -> str:
     return next((name[len(one) + 1 :] for one in datasets if name.startswith(f"{one}.")), name)
 
 
-def _overlap(name: str, field: str) -> bool:
+def overlap(name: str, field: str) -> bool:
     """Whether one is the other, in it, or around it."""
     name, field = name.casefold(), field.casefold()
     return name == field or name.startswith(f"{field}.") or field.startswith(f"{name}.")

@@ -30,8 +30,15 @@ class Places:
 
     def __init__(self, contracts: Iterable[Contract]) -> None:
         self._versions: dict[str, list[Contract]] = {}
+        self._called: dict[str, list[str]] = {}
+        self._having: dict[str, list[str]] = {}
         for contract in contracts:
             self._versions.setdefault(contract.id, []).append(contract)
+            for name in (contract.id, contract.name):
+                _list(self._called, name, contract.id)
+            for dataset in contract.datasets:
+                for name in (dataset.name, dataset.table_name):
+                    _list(self._having, name, contract.id)
         for versions in self._versions.values():
             versions.sort(key=_age)
 
@@ -54,14 +61,17 @@ class Places:
                 return contract
         return None
 
-    def find(self, text: str) -> Place:
-        """What the name means.
+    def find(self, text: str, *, whole: bool = False) -> Place:
+        """What the name means; with `whole` it has to begin with the contract.
 
         A contract is named by its id or its name, with a dataset and a field behind it as far as wanted; a dataset that
         only one contract has is enough as well, and so is a field right behind the contract where only one dataset has
-        it. Raises `UnknownPlaceError` for a name that nothing has, or several have.
+        it. An id is that contract, whatever else has the name. Raises `UnknownPlaceError` for a name that nothing has,
+        or several have.
         """
-        for candidates in (self._by_contract(text), self._by_dataset(text)):
+        if text in self._versions:
+            return Place(text)
+        for candidates in (self._by_contract(text), self._by_dataset(text) if not whole else ()):
             found = list(dict.fromkeys(candidates))
             if len(found) == 1:
                 return found[0]
@@ -70,16 +80,17 @@ class Places:
         raise UnknownPlaceError(text, get_close_matches(text, list(self._names()), n=3, cutoff=0.6))
 
     def _by_contract(self, text: str) -> Iterator[Place]:
-        for contract_id, versions in self._versions.items():
-            for name in dict.fromkeys((contract_id, *(one.name for one in versions if one.name))):
+        for name in _beginnings(text):
+            for contract_id in self._called.get(name, ()):
                 if text == name:
                     yield Place(contract_id)
-                elif text.startswith(f"{name}."):
-                    yield from _first(_inside(one, text[len(name) + 1 :]) for one in versions)
+                else:
+                    yield from _first(_inside(one, text[len(name) + 1 :]) for one in self._versions[contract_id])
 
     def _by_dataset(self, text: str) -> Iterator[Place]:
-        for versions in self._versions.values():
-            yield from _first(_of_datasets(one, text) for one in versions)
+        having = (contract_id for name in _beginnings(text) for contract_id in self._having.get(name, ()))
+        for contract_id in dict.fromkeys(having):
+            yield from _first(_of_datasets(one, text) for one in self._versions[contract_id])
 
     def _names(self) -> Iterator[str]:
         for contract in self:
@@ -87,6 +98,18 @@ class Places:
             for dataset in contract.datasets:
                 yield f"{contract.id}.{dataset.name}"
                 yield from (f"{contract.id}.{dataset.name}.{field.name}" for field in dataset.fields)
+
+
+def _list(index: dict[str, list[str]], name: str | None, contract_id: str) -> None:
+    if name and contract_id not in (listed := index.setdefault(name, [])):
+        listed.append(contract_id)
+
+
+def _beginnings(text: str) -> Iterator[str]:
+    """The text, and what of it stands before each of its dots, the longest first."""
+    while text:
+        yield text
+        text = text.rpartition(".")[0]
 
 
 def _age(contract: Contract) -> tuple[bool, _Newest]:
