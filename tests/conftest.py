@@ -160,6 +160,8 @@ class PostgreSQL:
         self._run("pg_ctl", (*at, *arguments), bin_path=self.server.bin_path, user=self.server.system_user)
 
     def end(self) -> None:
+        # Nobody needs what it has: it need not write it out.
+        self._control("-m", "immediate", "stop")
         self.server.cleanup()
 
 

@@ -55,9 +55,9 @@ STEPS: Final = (
             """CREATE TABLE databox_positions (
                 name {text} PRIMARY KEY, value {text} NOT NULL, updated_at {text} NOT NULL)""",
             """CREATE TABLE databox_audit (
-                id {text} PRIMARY KEY, at {text} NOT NULL, who {text} NOT NULL, action {text} NOT NULL,
-                subject {text} NOT NULL, details {text} NOT NULL)""",
-            "CREATE INDEX databox_audit_of ON databox_audit (subject, at)",
+                number {serial}, id {text} NOT NULL UNIQUE, at {text} NOT NULL, who {text} NOT NULL,
+                action {text} NOT NULL, subject {text} NOT NULL, details {text} NOT NULL)""",
+            "CREATE INDEX databox_audit_of ON databox_audit (subject, number)",
         ),
     ),
     Step(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, select, update
 
-from databox_contracts.errors import ContractConflictError, DataboxError
+from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
 from databox_contracts.model import Contract
@@ -58,13 +58,26 @@ def prepare(contract: Contract) -> Prepared:
     for consumer in contract.consumers:
         named(f"the name of a consumer of {contract.id}", consumer.name)
         refuse_secrets(consumer.name, contacts_of(consumer))
+    content = storable(f"the text of {contract.id}", dump_contract(contract))
+    _read_again(contract, content)
     return Prepared(
         contract,
         ordinal(contract.version),
-        storable(f"the text of {contract.id}", dump_contract(contract)),
+        content,
         digest_of(contract),
         _STATUSES.get(contract.status.strip().lower(), Status.ACTIVE),
     )
+
+
+def _read_again(contract: Contract, content: str) -> None:
+    """What nobody could read from the registry again must not get into it."""
+    try:
+        load_contract(content)
+    except ContractError as error:
+        raise RegistryError(
+            f"{contract.id} {contract.version} cannot be kept, since it cannot be read again: {error.message}",
+            hint=error.hint or "`databox-contracts lint` tells what is wrong with it.",
+        ) from error
 
 
 def digest_of(contract: Contract) -> str:

@@ -143,13 +143,14 @@ POSITIONS: Final = Table(
 AUDIT: Final = Table(
     "databox_audit",
     METADATA,
-    Column("id", Text, primary_key=True),
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
     Column("at", Moment, nullable=False),
     Column("who", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("details", Json, nullable=False),
-    Index("databox_audit_of", "subject", "at"),
+    Index("databox_audit_of", "subject", "number"),
 )
 
 # Every notification that was ever given; it stays when the notification itself is pruned.

@@ -201,7 +201,7 @@ class Registry:
 
     def audit(self, subject: str | None = None, *, limit: int = 1000) -> list[AuditEntry]:
         """Who did what to that subject (a contract, a token, a deletion plan), or to any; the latest, oldest first."""
-        query = select(AUDIT).order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc()).limit(limit)
+        query = select(AUDIT).order_by(AUDIT.c.number.desc()).limit(limit)
         if subject is not None:
             query = query.where(AUDIT.c.subject == subject)
 

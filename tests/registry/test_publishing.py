@@ -52,7 +52,9 @@ def test_the_same_again_changes_nothing_and_other_content_is_a_conflict(registry
     assert registry.publish(contract(), by="somebody else") == type(first)(
         outcome=Outcome.UNCHANGED, stored=first.stored
     )
-    with pytest.raises(ContractConflictError, match=r"urn:a:b 1\.0\.0 is published already with other content") as error:
+    with pytest.raises(
+        ContractConflictError, match=r"urn:a:b 1\.0\.0 is published already with other content"
+    ) as error:
         registry.publish(contract("1.0.0", "a", "b"), by="ci")
     assert error.value.published == first.stored.digest
     assert error.value.new in str(error.value)
@@ -81,9 +83,12 @@ def test_which_version_is_meant(registry: Registry) -> None:
     for version in ("1.0.0", "1.4.0", "2.0.0"):
         registry.publish(contract(version), by="ci")
     registry.publish(contract("3.0.0", status="draft"), by="ci")
-    asked = {text: registry.get("urn:a:b", text).version for text in ("^1", "1.0.0", "1", "~1.0", "*", "3.0.0", ">=1,<2")}
+    asked = {
+        text: registry.get("urn:a:b", text).version for text in ("^1", "1.0.0", "1", "~1.0", "*", "3.0.0", ">=1,<2")
+    }
     assert asked == {
-        "^1": "1.4.0", "1.0.0": "1.0.0", "1": "1.0.0", "~1.0": "1.0.0", "*": "2.0.0", "3.0.0": "3.0.0", ">=1,<2": "1.4.0",
+        "^1": "1.4.0", "1.0.0": "1.0.0", "1": "1.0.0", "~1.0": "1.0.0", "*": "2.0.0", "3.0.0": "3.0.0",
+        ">=1,<2": "1.4.0",
     }  # fmt: skip
     assert registry.get("urn:a:b").version == "2.0.0"
     for unknown in ("^3", "9.9.9", "'; DROP TABLE databox_versions; --"):
@@ -130,7 +135,13 @@ def test_who_is_to_be_told_is_asked_once_for_each_new_version(registry: Registry
     registry.publish(contract("3.0.0"), by="ci", notifications=announce)
     registry.publish(contract("3.0.0"), by="ci", notifications=announce)
     registry.publish(contract("1.5.0"), by="ci", notifications=announce)
-    assert asked == [("1.0.0", None), ("2.0.0", "1.0.0"), ("3.0.0-rc.1", "2.0.0"), ("3.0.0", "2.0.0"), ("1.5.0", "1.0.0")]
+    assert asked == [
+        ("1.0.0", None),
+        ("2.0.0", "1.0.0"),
+        ("3.0.0-rc.1", "2.0.0"),
+        ("3.0.0", "2.0.0"),
+        ("1.5.0", "1.0.0"),
+    ]
     assert registry.outbox.counts()[State.WAITING] == 4
     lease = registry.outbox.lease("w")
     assert lease is not None
@@ -171,4 +182,10 @@ def test_a_status_and_its_days_move_on_without_a_new_version(registry: Registry)
 def test_what_cannot_be_a_name_is_refused_alike(registry: Registry, facts: dict[str, str]) -> None:
     with pytest.raises(RegistryError, match=r"empty|longer|no database keeps"):
         registry.publish(build_contract(**{"version": "1", **facts}), by="ci")
+    assert registry.contracts() == []
+
+
+def test_what_could_not_be_read_again_is_not_published(registry: Registry) -> None:
+    with pytest.raises(RegistryError, match="cannot be kept, since it cannot be read again: the notice period 'soon'"):
+        registry.publish(contract(notice_period="soon"), by="ci")
     assert registry.contracts() == []
