@@ -290,20 +290,6 @@ class SparkUnavailableError(DataboxError):
     """No Spark session can be had: no Java, a server that does not start or went away."""
 
 
-class SignOffError(DataboxError):
-    """A version whose breaks need a consent that nobody gave; `missing` has, by consumer, what breaks for it."""
-
-    def __init__(self, contract: str, version: str, missing: Mapping[str, Sequence[str]]) -> None:
-        lacking = "; ".join(f"{consumer} ({', '.join(changes)})" for consumer, changes in missing.items())
-        super().__init__(
-            f"{contract} {version} breaks consumers that have to agree to it first and have not: {lacking}",
-            hint="Ask them for their approval of this version, or publish a version that breaks nobody.",
-        )
-        self.contract = contract
-        self.version = version
-        self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}
-
-
 class UnknownPlaceError(DataboxError):
     """A name that no contract, dataset or field has, or `several` have; `known` are these, or the nearest names."""
 
@@ -385,3 +371,17 @@ class LifecycleError(RegistryError):
         self.contract = contract
         self.version = version
         self.reasons = tuple(reasons)
+
+
+class SignOffError(LifecycleError):
+    """A version whose breaks need a consent that nobody gave; `missing` has, by consumer, what breaks for it."""
+
+    def __init__(self, contract: str, version: str, missing: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(
+            contract,
+            version,
+            [f"{consumer} has not agreed to {', '.join(changes)}" for consumer, changes in missing.items()],
+            hint=f"Have each consent to it (`registry approve {contract} --consumer NAME --version {version}`), "
+            "or publish a version that breaks nobody.",
+        )
+        self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}

@@ -11,6 +11,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli import impact, trace
+from databox_contracts.cli.impact import add_target
+from databox_contracts.cli.known import add_known
+from databox_contracts.cli.trace import add_trace
 from databox_contracts.errors import ContractConflictError, DataboxError, LifecycleError
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ class Action:
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[RegistryApi, argparse.Namespace], int]
+    forms: Sequence[str] = ("text", "json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in ACTIONS:
         described = actions.add_parser(action.name, help=action.summary, description=action.summary)
         action.add_arguments(described)
-        add_registry(described)
+        add_registry(described, action.forms)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
             return 1
 
 
-def add_registry(parser: argparse.ArgumentParser) -> None:
+def add_registry(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text", "json")) -> None:
     """Declare which registry is meant, and the form of the output."""
     parser.add_argument(
         "--registry",
         metavar="URL|PATH",
         help="a file, postgresql:// or a service's URL ($DATABOX_REGISTRY, else a file in $DAGSTER_HOME)",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=forms, default="text")
 
 
 def opened(args: argparse.Namespace) -> RegistryApi:
@@ -286,6 +291,19 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+# --- who is affected --------------------------------------------------------------------------------------------------
+
+
+def _add_impact(parser: argparse.ArgumentParser) -> None:
+    add_target(parser)
+    add_known(parser, registry=False)
+
+
+def _add_trace(parser: argparse.ArgumentParser) -> None:
+    add_trace(parser)
+    add_known(parser, registry=False)
+
+
 ACTIONS: Final = (
     Action(
         "publish", "publish contracts, all or none; what is published already stays as it is", _add_publish, _publish
@@ -297,4 +315,6 @@ ACTIONS: Final = (
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),
     Action("deprecate", "announce the end of a version", _add_deprecate, _deprecate),
     Action("retire", "end a version whose sunset has come and that no consumer needs", _add_version, _retire),
+    Action("impact", "whom a change reaches", _add_impact, impact.run_in, impact.FORMS),
+    Action("trace", "who holds personal data, and what of its deletion is done", _add_trace, trace.run_in),
 )

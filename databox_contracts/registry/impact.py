@@ -9,10 +9,10 @@ from typing import Any
 
 from databox_contracts.errors import VersionRangeError
 from databox_contracts.lineage import Edge
-from databox_contracts.model import Contract
+from databox_contracts.model import Consumer, Contract
 from databox_contracts.registry.consumers import Reading
 from databox_contracts.registry.links import Links
-from databox_contracts.registry.places import Places
+from databox_contracts.registry.places import Place, Places
 from databox_contracts.registry.tables import Table, Tables
 from databox_contracts.version_ranges import VersionRange
 
@@ -118,17 +118,44 @@ def impact(
     columns made of reached ones are reached, otherwise the whole table. Cycles are harmless. `assets` are as in
     `Lineage`. Raises `UnknownPlaceError` for a target that is not there.
     """
-    places = contracts if isinstance(contracts, Places) else Places(contracts)
-    place = places.find(target)
-    newest = places.versions(place.contract)[0]
-    tables = Tables(places, assets or {})
-    walk = _Walk(Links(places, tables, consumers, edges))
-    for table in tables.of_place(place):
-        walk.start(table, place.field)
-    walk.run()
-    reached = [*_tables(walk, places), *_consumers(walk, places)]
-    reached.sort(key=lambda one: (one.distance, list(Kind).index(one.kind), one.name, one.contract or ""))
-    return Impact(str(place), newest.id, newest.version, newest.owning_team, tuple(reached))
+    return Dependencies(contracts, consumers, edges, assets=assets).impact(target)
+
+
+class Dependencies:
+    """What `impact` asks, made ready once for many targets."""
+
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        consumers: Sequence[Reading],
+        edges: Iterable[Edge] = (),
+        *,
+        assets: Mapping[str, str] | None = None,
+    ) -> None:
+        self.places = contracts if isinstance(contracts, Places) else Places(contracts)
+        self._tables = Tables(self.places, assets or {})
+        self._links = Links(self.places, self._tables, consumers, edges)
+
+    def impact(self, target: str | Place) -> Impact:
+        """As the function `impact`, for a name or for a place among the contracts."""
+        place = target if isinstance(target, Place) else self.places.find(target)
+        newest = self.places.versions(place.contract)[0]
+        walk = _Walk(self._links)
+        for table in self._tables.of_place(place):
+            walk.start(table, place.field)
+        walk.run()
+        reached = [*_tables(walk, self.places), *_consumers(walk, self.places)]
+        reached.sort(key=order)
+        return Impact(str(place), newest.id, newest.version, newest.owning_team, tuple(reached))
+
+    def maker(self, asset: str) -> Consumer | None:
+        """The consumer who makes the asset, None where nobody says so."""
+        return self._links.maker(self._tables.find(asset))
+
+
+def order(one: Reached) -> tuple[int, int, str, str]:
+    """The nearest first, of these datasets, assets, consumers, by name."""
+    return one.distance, list(Kind).index(one.kind), one.name, one.contract or ""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,8 @@ def _facts(one: Reached) -> Iterator[str]:
         return
     yield f"reads {', '.join(f'{one.contract}.{dataset}' for dataset in one.reads)}: {fields}"
     if one.pin is not None:
-        yield f"pins {one.pin}, which is {f'version {one.version}' if one.version is not None else 'no version there is'}"
+        meant = f"version {one.version}" if one.version is not None else "no version there is"
+        yield f"pins {one.pin}, which is {meant}"
     if one.purpose is not None:
         yield f"for {one.purpose}"
     if one.criticality is not None:

@@ -20,6 +20,7 @@ from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.signing import refuse_unsigned
 from databox_contracts.registry.statements import Scribe, insert_missing
 from databox_contracts.registry.texts import ascending, named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
@@ -102,6 +103,8 @@ def publish_in(
     told: list[Notification] = []
     for one in prepared:
         publication, previous = _publish_one(connection, one, scribe)
+        if publication.outcome is Outcome.PUBLISHED:
+            refuse_unsigned(connection, one.contract, previous)
         if publication.outcome is Outcome.PUBLISHED and callable(notifications):
             fresh = list(notifications(one.contract, previous))
             told += fresh

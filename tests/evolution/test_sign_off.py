@@ -37,9 +37,9 @@ def test_everybody_who_reads_what_breaks_has_to_agree():
         "stated": ("field_removed orders.total",),
     }
     assert str(caught.value) == (
-        "shop.orders 2.0.0 breaks consumers that have to agree to it first and have not: "
-        "filed (field_removed orders.total); stated (field_removed orders.total). "
-        "Ask them for their approval of this version, or publish a version that breaks nobody."
+        "shop.orders 2.0.0: filed has not agreed to field_removed orders.total; stated has not agreed to field_removed "
+        "orders.total. Have each consent to it (`registry approve shop.orders --consumer NAME --version 2.0.0`), or "
+        "publish a version that breaks nobody."
     )
 
 

@@ -1,0 +1,95 @@
+"""What a command knows of contracts and of those who read them: from folders, files, and a registry."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from databox_contracts.approvals import Approval
+    from databox_contracts.declarations import Declaration
+    from databox_contracts.lineage import Lineage
+    from databox_contracts.model import Contract
+    from databox_contracts.registry.api import RegistryApi
+    from databox_contracts.registry.records import RegisteredConsumer
+
+FOLDER: Final = Path("contracts")
+"""Where contracts are looked for where neither a folder nor a registry is named."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Contracts, what consumers declared elsewhere, what is made of what, and what was agreed to."""
+
+    contracts: Sequence[Contract]
+    declarations: Sequence[Declaration]
+    lineage: Lineage
+    approvals: Sequence[Approval]
+
+
+def add_known(parser: argparse.ArgumentParser, *, registry: bool = True) -> None:
+    """Declare the folder, the files and the registry; with `registry` False somebody else declares that."""
+    parser.add_argument("--contracts", metavar="DIR", type=Path, help=f"the folder of contracts ({FOLDER})")
+    parser.add_argument(
+        "--consumers", metavar="FILE", type=Path, action="append", default=[], help="a file or folder of consumers"
+    )
+    parser.add_argument(
+        "--edges", metavar="FILE", type=Path, action="append", default=[], help="a file of lineage, YAML or JSON"
+    )
+    if registry:
+        parser.add_argument("--registry", metavar="URL|PATH", help="a registry, in place of the folder or beside it")
+
+
+def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Known:
+    """All that the arguments name. A contract that folder and registry both have is the folder's."""
+    from databox_contracts.formats import load_contracts
+    from databox_contracts.formats.consumer_files import load_consumers
+    from databox_contracts.formats.lineage_files import load_lineage
+
+    lineage, declared = load_lineage(args.edges), load_consumers(args.consumers)
+    if registry is None and args.registry is not None:
+        from databox_contracts.registry.opening import open_registry
+
+        with closing(open_registry(args.registry)) as opened:
+            return known(args, opened)
+    folder = args.contracts if args.contracts is not None or registry is not None else FOLDER
+    contracts = load_contracts(folder) if folder is not None else []
+    if registry is None:
+        return Known(contracts, declared, lineage, ())
+    registered = list(registry.consumers())
+    own = {(contract.id, contract.version) for contract in contracts}
+    contracts += [one for one in _published(registry, registered) if (one.id, one.version) not in own]
+    return Known(contracts, [*_declared(registered), *declared], lineage, approvals_of(registry))
+
+
+def _published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) -> Iterator[Contract]:
+    """The contracts as readers get them, and the older versions of those that somebody pins."""
+    from databox_contracts.evolution.affected import allowed
+    from databox_contracts.registry.records import Status
+
+    for stored in registry.contracts():
+        yield stored.contract()
+        readers = [one.consumer for one in registered if one.contract_id == stored.contract_id]
+        if all(allowed(consumer, stored.version) for consumer in readers):
+            continue
+        for other in registry.versions(stored.contract_id):
+            if other.version != stored.version and other.status in (Status.ACTIVE, Status.DEPRECATED):
+                yield other.contract()
+
+
+def _declared(registered: Sequence[RegisteredConsumer]) -> Iterator[Declaration]:
+    from databox_contracts.declarations import Declaration
+
+    for one in registered:
+        yield Declaration(one.contract_id, one.consumer, "the registry", str(one.origin))
+
+
+def approvals_of(registry: RegistryApi, contract_id: str | None = None) -> tuple[Approval, ...]:
+    """The stored consents."""
+    from databox_contracts.registry.signing import approval
+
+    return tuple(approval(one) for one in registry.approvals(contract_id))
