@@ -44,7 +44,8 @@ def _print(resolved: Resolved) -> None:
         what = ", ".join(one.fields or one.datasets) or "all of it"
         print(f"{reading.contract}: {one.name}{owner} reads {what}, versions {one.versions or '*'}")
     errors = sum(problem.level is Level.ERROR for problem in resolved.problems)
-    print(f"{len(resolved.readings)} consumers, {errors} problems, {len(resolved.problems) - errors} warnings")
+    counts = (len(resolved.readings), "consumer"), (errors, "problem"), (len(resolved.problems) - errors, "warning")
+    print(", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts))
 
 
 def _print_json(resolved: Resolved) -> None:

@@ -62,11 +62,11 @@ def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Know
         return Known(contracts, declared, lineage, ())
     registered = list(registry.consumers())
     own = {(contract.id, contract.version) for contract in contracts}
-    contracts += [one for one in _published(registry, registered) if (one.id, one.version) not in own]
-    return Known(contracts, [*_declared(registered), *declared], lineage, approvals_of(registry))
+    contracts += [one for one in published(registry, registered) if (one.id, one.version) not in own]
+    return Known(contracts, [*declared_at(registered), *declared], lineage, approvals_of(registry))
 
 
-def _published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) -> Iterator[Contract]:
+def published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) -> Iterator[Contract]:
     """The contracts as readers get them, and the older versions of those that somebody pins."""
     from databox_contracts.evolution.affected import allowed
     from databox_contracts.registry.records import Status
@@ -81,7 +81,8 @@ def _published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) 
                 yield other.contract()
 
 
-def _declared(registered: Sequence[RegisteredConsumer]) -> Iterator[Declaration]:
+def declared_at(registered: Sequence[RegisteredConsumer]) -> Iterator[Declaration]:
+    """What consumers said to the registry."""
     from databox_contracts.declarations import Declaration
 
     for one in registered:

@@ -157,13 +157,18 @@ def gate(folder: Path, base: str, head: str | None, terms: Terms) -> GateReport:
     The base is where the two went apart, so that what others merged meanwhile is not laid to this branch. Policy,
     enforcement and grace come from the base. Raises `GitError` where a revision cannot be had.
     """
+    return judge_revisions(*revisions(folder, base, head), terms)
+
+
+def revisions(folder: Path, base: str, head: str | None) -> tuple[Revision, Revision]:
+    """The folder where base and head went apart, and at the head, or on disk where that is None; errors as `gate`."""
     repository = Repository.around(folder if folder.is_dir() else _existing(folder))
     inside = folder_in(repository, folder)
     tip = repository.commit(head or "HEAD")
     start = repository.merge_base(repository.commit(base), tip)
     before = Revision.at(repository, start, inside, start[:12])
     after = Revision.at(repository, tip, inside, tip[:12]) if head is not None else Revision.on_disk(repository, inside)
-    return judge_revisions(before, after, terms)
+    return before, after
 
 
 def judge_revisions(before: Revision, after: Revision, terms: Terms) -> GateReport:

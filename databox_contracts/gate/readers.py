@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from databox_contracts.approvals import Approval
 from databox_contracts.evolution.affected import Standing, standing_of
 from databox_contracts.evolution.sign_off import SignOff
+
+_CONSUMER: Final = "consumer"
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Reader:
 
     `distance` is 1 for who reads the data itself, and one more for each table in between; `path` has the names on the
     way to it. `versions` is its pin. `standing` is what that makes of the new version, `approval` its consent; both are
-    known only of who reads the data itself.
+    known only of who reads the data itself. `kind` is consumer, dataset or asset.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Reader:
     path: tuple[str, ...] = ()
     standing: Standing | None = None
     approval: Approval | None = None
+    kind: str = _CONSUMER
 
     @property
     def text(self) -> str:
@@ -38,11 +41,18 @@ class Reader:
             f"{self.distance} steps away" if self.distance > 1 else None,
         ]
         said = ", ".join(fact for fact in facts if fact)
-        return f"{self.name} ({said})" if said else self.name
+        name = self.name if self.kind == _CONSUMER else f"the {self.kind} {self.name}"
+        return f"{name} ({said})" if said else name
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is a consumer of the data itself."""
+        return self.distance == 1 and self.kind == _CONSUMER
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return {
+            "kind": self.kind,
             "name": self.name,
             "owner": self.owner,
             "versions": self.versions,
@@ -54,7 +64,7 @@ class Reader:
         }
 
 
-_STANDINGS = {
+_STANDINGS: Final = {
     Standing.STAYS: "stays on the old version",
     Standing.OUTSIDE: "pins neither version",
     Standing.UNKNOWN: "which cannot be read as a range",

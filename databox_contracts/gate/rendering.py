@@ -44,11 +44,12 @@ def _mark(one: GatedChange) -> str:
 
 
 def _whom(one: GatedChange) -> Iterator[str]:
-    if one.readers:
-        yield f"Read by: {', '.join(reader.text for reader in one.readers if reader.distance == 1)}"
-        further = [reader.text for reader in one.readers if reader.distance > 1]
-        if further:
-            yield f"Reaches: {', '.join(further)}"
+    for title, readers in (
+        ("Read by", [reader.text for reader in one.readers if reader.is_direct]),
+        ("Reaches", [reader.text for reader in one.readers if not reader.is_direct]),
+    ):
+        if readers:
+            yield f"{title}: {', '.join(readers)}"
     for reader in one.readers:
         if reader.approval is not None:
             yield f"Approved for {reader.name} by {reader.approval.approver} on {reader.approval.on}"

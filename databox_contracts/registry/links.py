@@ -78,11 +78,12 @@ class Links:
     def _reads(self, reading: Reading, table: Table, column: str | None) -> bool:
         if table.contract is None or table.dataset is None:
             return False
-        contract = next(
+        having = (
             one
             for one in self._places.versions(table.contract)
             if any(dataset.name == table.dataset for dataset in one.datasets)
         )
+        contract = next(having, None)
         names = dataset_names(contract, table.dataset)
         if not reads_dataset(reading.consumer, names):
             return False

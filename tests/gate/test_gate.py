@@ -329,7 +329,7 @@ def test_a_contract_may_require_the_consent_of_everybody_affected(repository, ca
         ("- {contract: a, consumer: b, approver: c, on: soon}\n", "'soon' is no date"),
         ("- {contract: a, consumer: b, approver: c, on: 2026-01-01, who: d}\n", "has the unknown key 'who'"),
         ("a: [\n", "not valid YAML"),
-        (None, "cannot read"),
+        (None, "there is no such file"),
     ],
 )
 def test_a_file_of_approvals_that_cannot_be_read(repository, capsys, text, message):
