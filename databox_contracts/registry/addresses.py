@@ -27,6 +27,7 @@ _DRIVERS: Final = {
     "postgresql+psycopg": "postgresql+psycopg",
 }
 _PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_QUOTED_PLACEHOLDER: Final = re.compile(r"%24%7B([A-Za-z_][A-Za-z0-9_]*)%7D")
 _SECRET_SETTINGS: Final = ("password", "sslpassword", "passfile", "oauth_client_secret")
 
 
@@ -94,7 +95,8 @@ def read_address(location: str | os.PathLike[str], environment: Mapping[str, str
     known = os.environ if environment is None else environment
     shown = url.set(query={name: value for name, value in url.query.items() if name.lower() not in _SECRET_SETTINGS})
     full = url.set(drivername=driver, username=_filled(url.username, known), password=_filled(url.password, known))
-    return Address(full, shown.set(drivername="postgresql").render_as_string(hide_password=True))
+    text = shown.set(drivername="postgresql").render_as_string(hide_password=True)
+    return Address(full, _QUOTED_PLACEHOLDER.sub(r"${\1}", text))
 
 
 def _filled(part: object, environment: Mapping[str, str]) -> str | None:
