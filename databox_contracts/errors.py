@@ -305,16 +305,6 @@ class UnknownPlaceError(DataboxError):
         self.several = several
 
 
-class ConsumersError(DataboxError):
-    """Consumers that may not read what they declare; `problems` are all of them, the text has a line for each."""
-
-    def __init__(self, problems: Sequence[Any]) -> None:
-        lines = "".join(f"\n  {problem}" for problem in problems)
-        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
-        super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
-        self.problems = tuple(problems)
-
-
 class RegistryError(DataboxError):
     """The registry refuses what it was asked for, or its database cannot be used as it is."""
 
@@ -385,3 +375,13 @@ class SignOffError(LifecycleError):
             "or publish a version that breaks nobody.",
         )
         self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}
+
+
+class ConsumersError(RegistryError):
+    """Consumers that may not read what they declare; `problems` are all of them, the text has a line for each."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
+        self.problems = tuple(problems)

@@ -6,13 +6,16 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from databox_contracts.cli.known import add_known, known
 from databox_contracts.errors import Level
 
 if TYPE_CHECKING:
     from databox_contracts.registry.consumers import Resolved
+
+
+_CONTACTS: Final = {"contact", "contacts"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +53,12 @@ def _print(resolved: Resolved) -> None:
 
 def _print_json(resolved: Resolved) -> None:
     consumers = [
-        {"contract": one.contract, **one.consumer.model_dump(mode="json"), "places": list(one.places)}
+        # A contact may hold a secret by mistake.
+        {
+            "contract": one.contract,
+            **one.consumer.model_dump(mode="json", exclude=_CONTACTS),
+            "places": list(one.places),
+        }
         for one in resolved.readings
     ]
     problems = [problem.to_dict() for problem in resolved.problems]

@@ -157,13 +157,16 @@ def names_the_field(change: FieldChange, consumer: Consumer) -> bool:
 
 
 def dataset_names(contract: Contract | None, name: str) -> tuple[str, ...]:
-    """What a consumer may call the dataset: its name, that of its table, and either with the contract's id before."""
+    """What a consumer may call the dataset: its name, that of its table, and either with the contract's id before.
+
+    The contract's id alone is all of its datasets.
+    """
     found = [name]
     for dataset in contract.datasets if contract is not None else ():
         if name in (dataset.name, dataset.table_name):
             found += [dataset.name, dataset.table_name]
     if contract is not None:
-        found += [f"{contract.id}.{one}" for one in found]
+        found += [*(f"{contract.id}.{one}" for one in found), contract.id]
     return tuple(dict.fromkeys(found))
 
 
@@ -175,11 +178,14 @@ def reads_dataset(consumer: Consumer, names: Sequence[str]) -> bool:
 def reads_field(consumer: Consumer, names: Sequence[str], field: str, contract: Contract | None = None) -> bool:
     """Whether it reads the field, something in it or something around it; one that names no fields reads them all.
 
-    `names` are the dataset's. A field's name may have one of them before it; one of them alone is all of its fields.
+    `names` are the dataset's. A field's name may have one of them before it; one of them alone, where no field has that
+    name, is all of its fields.
     """
-    if not consumer.fields or any(one in names for one in consumer.fields):
+    if not consumer.fields:
         return True
     dataset = next((one for one in contract.datasets if one.name in names), None) if contract is not None else None
+    if dataset is not None and any(one in names and not trail_of(dataset, one) for one in consumer.fields):
+        return True
     spelled = tuple(dict.fromkeys((field, column_of(dataset, field)))) if dataset is not None else (field,)
     return any(overlap(_plain(one, names), spelling) for one in consumer.fields for spelling in spelled)
 

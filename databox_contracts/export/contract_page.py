@@ -144,7 +144,11 @@ def _consumer(consumer: Consumer) -> tuple[Cell, ...]:
 
 
 def _reads(consumer: Consumer) -> Iterator[Line]:
-    for what, names in (("datasets: ", consumer.datasets), ("fields: ", consumer.fields)):
+    for what, names in (
+        ("datasets: ", consumer.datasets),
+        ("fields: ", consumer.fields),
+        ("makes: ", consumer.assets),
+    ):
         for line in cells.codes(names):
             yield (what, *line)
 

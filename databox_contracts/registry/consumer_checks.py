@@ -9,10 +9,11 @@ from typing import Final
 
 from databox_contracts.approvals import Approval
 from databox_contracts.declarations import Declaration
-from databox_contracts.errors import ConsumersError, Level, VersionRangeError
+from databox_contracts.errors import ConsumersError, Level, RegistryError, VersionRangeError
 from databox_contracts.evolution.affected import dataset_names
 from databox_contracts.model import Consumer, Contract, Dataset
 from databox_contracts.registry.consumers import Problem, ProblemKind, Reading, Resolved, resolve
+from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.places import Places, field_in
 from databox_contracts.version_ranges import VersionRange
 
@@ -166,7 +167,21 @@ def _closed(case: _Case) -> Iterator[Problem]:
         yield case.problem(ProblemKind.CLOSED, message, hint)
 
 
-_CHECKS: Final[tuple[Callable[[_Case], Iterator[Problem]], ...]] = (_datasets, _fields, _purpose, _team, _closed)
+def _secrets(case: _Case) -> Iterator[Problem]:
+    try:
+        refuse_secrets(case.consumer.name, contacts_of(case.consumer))
+    except RegistryError as error:
+        yield case.problem(ProblemKind.SECRET, error.message, error.hint or "take it out")
+
+
+_CHECKS: Final[tuple[Callable[[_Case], Iterator[Problem]], ...]] = (
+    _datasets,
+    _fields,
+    _purpose,
+    _team,
+    _closed,
+    _secrets,
+)
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

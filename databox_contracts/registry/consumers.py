@@ -25,6 +25,7 @@ class ProblemKind(StrEnum):
     PURPOSE = "purpose_not_allowed"
     TEAM = "team_may_not_read"
     CLOSED = "list_is_closed"
+    SECRET = "secret_in_contact"
 
 
 @dataclass(frozen=True)
