@@ -15,7 +15,7 @@ from databox_contracts.cli import impact, trace
 from databox_contracts.cli.impact import add_target
 from databox_contracts.cli.known import add_known
 from databox_contracts.cli.trace import add_trace
-from databox_contracts.errors import ContractConflictError, DataboxError, LifecycleError
+from databox_contracts.errors import ConsumersError, ContractConflictError, DataboxError, LifecycleError
 
 if TYPE_CHECKING:
     from databox_contracts.model import Contract
@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; 1 refused: other content under a published version, an end too early; 2 it could not be done."""
+    """0 done; 1 refused: other content under a published version, too early, without consent; 2 not done."""
     action = next(action for action in ACTIONS if action.name == args.action)
     with closing(opened(args)) as registry:
         try:
             return action.run(registry, args)
-        except (ContractConflictError, LifecycleError) as error:
+        except (ConsumersError, ContractConflictError, LifecycleError) as error:
             if args.format == "json":
                 print_json({"refused": error.message, "hint": error.hint})
             else:

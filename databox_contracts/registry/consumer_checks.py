@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -42,8 +42,25 @@ def check_consumers(
     """
     places = Places(contracts)
     resolved = resolve(places, declarations)
-    found = [problem for reading in resolved.readings for problem in _problems(reading, places, approvals)]
-    return Resolved(resolved.readings, (*resolved.problems, *found))
+    found: dict[tuple[ProblemKind, str], Problem] = {}
+    for reading in resolved.readings:
+        for one in reading.each():
+            for problem in _problems(one, places, approvals):
+                # What two declarations have in common is told once.
+                found.setdefault((problem.kind, problem.message), _at_its_place(problem, reading))
+    return Resolved(resolved.readings, (*resolved.problems, *found.values()))
+
+
+_SAID_BY: Final = {ProblemKind.VERSION: "versions", ProblemKind.PURPOSE: "purpose", ProblemKind.TEAM: "owner"}
+
+
+def _at_its_place(problem: Problem, reading: Reading) -> Problem:
+    """The problem at the declaration that says what it is about."""
+    key = _SAID_BY.get(problem.kind)
+    if key is None:
+        return problem
+    saying = (one.place for one in reading.declarations if getattr(one.consumer, key) is not None)
+    return replace(problem, place=next(saying, problem.place))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -65,16 +65,24 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reading:
-    """One consumer of one contract, with all that was said of it; `places` are where."""
+    """One consumer of one contract, with all that was said of it; `places` are where, `declarations` by whom."""
 
     contract: str
     consumer: Consumer
     places: tuple[str, ...]
+    declarations: tuple[Declaration, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def place(self) -> str:
         """The first of the places."""
         return self.places[0]
+
+    def each(self) -> Iterator[Reading]:
+        """What each declaration says by itself, with what only another one says of the consumer."""
+        for one in self.declarations:
+            own = {key: getattr(one.consumer, key) for key in _SINGLE if getattr(one.consumer, key) is not None}
+            scope = {"datasets": one.consumer.datasets, "fields": one.consumer.fields}
+            yield Reading(self.contract, self.consumer.model_copy(update=own | scope), (one.place,))
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ def _merged(contract: str, said: Sequence[Declaration], places: Places, problems
     facts["digest"] = any(consumer.digest for consumer in consumers)
     facts["datasets"], facts["fields"] = _scope(contract, said, places)
     consumer = first.consumer if len(said) == 1 else Consumer(first.consumer.name, **facts)
-    return Reading(contract, consumer, _joined([one.place] for one in said))
+    return Reading(contract, consumer, _joined([one.place] for one in said), tuple(said))
 
 
 def _conflict(contract: str, name: str, key: str, kept: tuple[Any, str], other: tuple[Any, str]) -> Problem:
@@ -231,13 +239,13 @@ def _fields(consumer: Consumer, contract: str, places: Places) -> list[str]:
     if not consumer.fields:
         return datasets
     found: list[str] = []
-    for field in consumer.fields:
+    for name in consumer.fields:
         owners = [
             one.name
             for one in places.versions(contract)[0].datasets
-            if (one.name in datasets or one.table_name in datasets) and trail_of(one, field)
+            if (one.name in datasets or one.table_name in datasets) and trail_of(one, name)
         ]
-        found += [f"{owner}.{field}" for owner in owners] or [field]
+        found += [f"{owner}.{name}" for owner in owners] or [name]
     return found
 
 

@@ -20,7 +20,7 @@ from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
-from databox_contracts.registry.signing import refuse_unsigned
+from databox_contracts.registry.signing import refuse_misuse, refuse_unsigned
 from databox_contracts.registry.statements import Scribe, insert_missing
 from databox_contracts.registry.texts import ascending, named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
@@ -107,6 +107,7 @@ def publish_in(
         publication, previous = _publish_one(connection, one, scribe)
         if publication.outcome is Outcome.PUBLISHED:
             refuse_unsigned(connection, one.contract, previous)
+            refuse_misuse(connection, one.contract)
         if publication.outcome is Outcome.PUBLISHED and callable(notifications):
             consumers = dict(sorted({**before, **_consumers(connection, one.contract.id)}.items()))
             fresh = list(notifications(one.contract, previous, list(consumers.values())))

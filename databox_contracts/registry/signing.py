@@ -12,7 +12,7 @@ from databox_contracts.errors import ConsumersError, Level
 from databox_contracts.evolution.sign_off import needs_sign_off, require_sign_off
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.registry.consumer_checks import check_consumers
-from databox_contracts.registry.consumers import resolve
+from databox_contracts.registry.consumers import ProblemKind, resolve
 from databox_contracts.registry.records import Status, StoredApproval, StoredVersion
 from databox_contracts.registry.schema import APPROVALS, CONSUMERS
 from databox_contracts.registry.versions_of import versions_in
@@ -71,6 +71,23 @@ def refuse_unfit(connection: Connection, contract_id: str, consumers: Sequence[C
         problem
         for problem in check_consumers(versions, declared, given).problems
         if problem.level is Level.ERROR and problem.consumer in names
+    ]
+    if problems:
+        raise ConsumersError(problems)
+
+
+def refuse_misuse(connection: Connection, contract: Contract) -> None:
+    """Lets a version be stored whose own consumers use it for what it allows, and are of teams that may read it.
+
+    What they pin is not asked: a consumer may stay on a version before. Raises `ConsumersError`.
+    """
+    if not contract.consumers or not (contract.governance.purposes or contract.governance.read):
+        return
+    given = [approval(one) for one in _approvals(connection, contract.id)]
+    problems = [
+        problem
+        for problem in check_consumers([contract], (), given).problems
+        if problem.kind in (ProblemKind.PURPOSE, ProblemKind.TEAM) and problem.level is Level.ERROR
     ]
     if problems:
         raise ConsumersError(problems)

@@ -30,6 +30,9 @@ READERS = [
     (Consumer("dataset", datasets=["orders"]), True),
     (Consumer("table", datasets=["tbl_orders"]), True),
     (Consumer("whole name", datasets=["shop.orders"]), True),
+    (Consumer("contract", datasets=["shop"]), True),
+    (Consumer("all fields of the dataset", fields=("orders",)), True),
+    (Consumer("all fields of another dataset", fields=("lines",)), False),
     (Consumer("other dataset", datasets=["lines"]), False),
     (Consumer("other case of a dataset", datasets=["Orders"]), False),
     (Consumer("field", fields=("total",)), True),
@@ -171,6 +174,14 @@ def test_a_field_is_found_by_its_path_or_its_columns_name(dotted, found):
         build_field("a.b", "string"),
     )
     assert ".".join(field.name for field in trail_of(Dataset(name="t", fields=fields), dotted)) == found
+
+
+def test_a_field_that_is_called_like_its_dataset_is_that_field():
+    fields = (build_field("price", "string"), build_field("note", "string"))
+    contract = Contract(id="price", version="1.0.0", datasets=(Dataset(name="price", fields=fields),))
+    reader = Consumer("a", fields=("price",))
+    assert affected_by_failure(contract, "price", ["note"], [reader]) == ()
+    assert affected_by_failure(contract, "price", ["price"], [reader]) == (reader,)
 
 
 def test_a_consumer_may_call_a_field_what_its_column_is_called():

@@ -299,6 +299,14 @@ def test_who_may_not_read(declaration, message):
     assert [str(problem) for problem in caught.value.problems] == [f"c.yaml:2:5: error: {message}"]
 
 
+def test_a_secret_in_a_contact_is_a_problem_that_does_not_show_it():
+    declaration = said("shop", "a", "https://bot:s3cr3t@example.com/hook")
+    with pytest.raises(ConsumersError) as caught:
+        require_consumers([shop()], [declaration])
+    assert "contact 1 of consumer 'a' has a password in it (Write it as ${NAME}" in str(caught.value)
+    assert "s3cr3t" not in str(caught.value)
+
+
 def test_a_closed_list_keeps_others_out():
     assert require_consumers([CLOSED], [said("shop", "a", versions="^1")]).problems == ()
     with pytest.raises(ConsumersError) as caught:
@@ -348,6 +356,18 @@ def test_a_pin_is_held_against_every_version_that_is_there():
     assert (problem.version, problem.field, str(problem.kind)) == ("2.0.0", "total", "field_not_promised")
     with pytest.raises(ConsumersError, match=r"there is only 2\.0\.0, 1\.2\.0"):
         require_consumers(contracts, [said("shop", "a", versions="^3")])
+
+
+def test_each_declaration_is_held_against_the_contract_with_what_others_say_of_the_consumer():
+    file = said("Payments", "a", owner="analytics", purpose="payment_processing", fields=("amount",))
+    code = declared_by({"Payments": "^4"}, Consumer("a"), "asset m/a")
+    whole = said("Payments", "a", place="d.yaml:1:1")
+    with pytest.raises(ConsumersError) as caught:
+        require_consumers([PAYMENTS], [file, whole, *code])
+    assert [(problem.place, str(problem.kind)) for problem in caught.value.problems] == [
+        ("asset m/a", "version_not_allowed"),
+        ("c.yaml:2:5", "field_not_promised"),
+    ]
 
 
 def test_one_error_has_them_all_in_order():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from databox_contracts.errors import LifecycleError, SignOffError
-from databox_contracts.model import Consumer, Contract, Evolution
+from databox_contracts.errors import ConsumersError, LifecycleError, SignOffError
+from databox_contracts.model import Consumer, Contract, Evolution, Governance
 from databox_contracts.registry.records import Origin, Outcome, StoredApproval
 from databox_contracts.registry.signing import approval
 from databox_contracts.registry.store import Registry
@@ -94,3 +94,68 @@ def test_a_consent_keeps_who_and_when(registry, clock):
         "version": "1.0.0",
         "purpose": "ads",
     }
+
+
+# --- consumers --------------------------------------------------------------------------------------------------------
+
+GOVERNED = orders(
+    "1.0.0",
+    "id",
+    "total",
+    governance=Governance(purposes=("billing",), read=("finance", "bi"), closed=True),
+    consumers=(Consumer("Reports", owner="bi"),),
+)
+
+UNFIT = [
+    (Consumer("Reports", owner="bi", versions="^2"), "there is only 1.0.0"),
+    (Consumer("Reports", owner="bi", fields=("tax",)), "reads the field 'tax', which is not promised by orders"),
+    (Consumer("Reports", owner="bi", purpose="ads"), "uses the data for 'ads', and the contract allows 'billing'"),
+    (Consumer("Reports", owner="bi", purpose="ads", justification="x"), "nobody has approved it"),
+    (
+        Consumer("Reports", owner="sales", purpose="billing"),
+        "is of the team 'sales', and only finance and bi may read it",
+    ),
+    (Consumer("Other", owner="bi", purpose="billing"), "is not on its list of consumers, which is closed: Reports"),
+]
+
+
+@pytest.mark.parametrize(("consumer", "message"), UNFIT)
+def test_who_may_not_read_is_not_registered(registry, consumer, message):
+    registry.publish(GOVERNED, by="ci")
+    before = registry.consumers()
+    with pytest.raises(ConsumersError) as caught:
+        registry.register("shop.orders", consumer, by="ci")
+    assert message in str(caught.value)
+    assert registry.consumers() == before
+
+
+def test_a_further_purpose_that_was_approved_is_registered(registry, clock):
+    registry.publish(GOVERNED, by="ci")
+    consumer = Consumer("Reports", owner="bi", purpose="ads", justification="a campaign")
+    consent(registry, clock, "Reports", purpose="ads")
+    assert registry.register("shop.orders", consumer, by="ci").consumer == consumer
+
+
+def test_a_consumer_of_what_is_not_published_yet_is_registered(registry):
+    consumer = Consumer("Early", versions="^7", fields=("anything",))
+    assert registry.register("nothing.yet", consumer, by="ci").consumer == consumer
+
+
+MISUSE = [
+    (Consumer("Reports", owner="bi", purpose="ads"), "uses the data for 'ads'"),
+    (Consumer("Reports", owner="sales", purpose="billing"), "is of the team 'sales'"),
+]
+
+
+@pytest.mark.parametrize(("consumer", "message"), MISUSE)
+def test_a_contract_whose_own_consumers_misuse_it_is_not_published(registry, consumer, message):
+    with pytest.raises(ConsumersError) as caught:
+        registry.publish(GOVERNED.model_copy(update={"consumers": (consumer,)}), by="ci")
+    assert message in str(caught.value)
+    assert registry.contracts() == []
+
+
+def test_a_consumer_that_stays_on_an_older_version_does_not_keep_the_newer_from_being_published(registry):
+    registry.publish(orders("1.0.0", "id", sign_off=None), by="ci")
+    stays = Consumer("Reports", versions="^1", fields=("gone",))
+    assert registry.publish(orders("2.0.0", "id", "b", consumers=(stays,)), by="ci").outcome is Outcome.PUBLISHED
