@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -47,15 +48,13 @@ def add_known(parser: argparse.ArgumentParser, *, registry: bool = True) -> None
 def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Known:
     """All that the arguments name. A contract that folder and registry both have is the folder's."""
     from databox_contracts.formats import load_contracts
-    from databox_contracts.formats.consumer_files import load_consumers
-    from databox_contracts.formats.lineage_files import load_lineage
 
-    lineage, declared = load_lineage(args.edges), load_consumers(args.consumers)
     if registry is None and args.registry is not None:
         from databox_contracts.registry.opening import open_registry
 
         with closing(open_registry(args.registry)) as opened:
             return known(args, opened)
+    declared, lineage = declared_in_files(args.consumers, args.edges)
     folder = args.contracts if args.contracts is not None or registry is not None else FOLDER
     contracts = load_contracts(folder) if folder is not None else []
     if registry is None:
@@ -64,6 +63,23 @@ def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Know
     own = {(contract.id, contract.version) for contract in contracts}
     contracts += [one for one in published(registry, registered) if (one.id, one.version) not in own]
     return Known(contracts, [*declared_at(registered), *declared], lineage, approvals_of(registry))
+
+
+def declared_in_files(consumers: Sequence[Path], edges: Sequence[Path]) -> tuple[list[Declaration], Lineage]:
+    """What files say of consumers and lineage; all findings but the error raised are printed as errors are."""
+    from databox_contracts.errors import ContractError, Level
+    from databox_contracts.formats.consumer_files import read_consumers
+    from databox_contracts.formats.lineage_files import read_lineage
+
+    declared, findings = read_consumers(consumers)
+    lineage, others = read_lineage(edges)
+    errors = [finding for finding in (*findings, *others) if finding.level is Level.ERROR]
+    for finding in (*findings, *others):
+        if finding not in errors[:1]:
+            print(finding, file=sys.stderr)
+    if errors:
+        raise ContractError.from_findings(errors)
+    return declared, lineage
 
 
 def published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) -> Iterator[Contract]:

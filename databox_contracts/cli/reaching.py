@@ -53,13 +53,11 @@ class Readers:
     @classmethod
     def of(cls, args: argparse.Namespace, before: Revision, after: Revision) -> Readers:
         """What the arguments name."""
-        from databox_contracts.formats.consumer_files import load_consumers
-        from databox_contracts.formats.lineage_files import load_lineage
+        from databox_contracts.cli.known import approvals_of, declared_at, declared_in_files, published
 
-        declared, lineage = load_consumers(args.consumers), load_lineage(args.edges)
+        declared, lineage = declared_in_files(args.consumers, args.edges)
         if args.registry is None:
             return cls(before, after, declared, lineage)
-        from databox_contracts.cli.known import approvals_of, declared_at, published
         from databox_contracts.registry.opening import open_registry
 
         with closing(open_registry(args.registry)) as registry:

@@ -37,15 +37,21 @@ def load_consumers(paths: Iterable[str | os.PathLike[str]]) -> list[Declaration]
 
     Raises `ContractError` with every finding of all files when any is an error.
     """
+    found, findings = read_consumers(paths)
+    if any(finding.level is Level.ERROR for finding in findings):
+        raise ContractError.from_findings(findings)
+    return found
+
+
+def read_consumers(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[Declaration], list[Finding]]:
+    """As `load_consumers`, with every finding; only a folder that cannot be read raises."""
     found: list[Declaration] = []
     findings: list[Finding] = []
     for path in _files(paths):
         declared, remarks = examine_consumers(path)
         found += declared
         findings += remarks
-    if any(finding.level is Level.ERROR for finding in findings):
-        raise ContractError.from_findings(findings)
-    return found
+    return found, findings
 
 
 def examine_consumers(source: str | os.PathLike[str]) -> tuple[list[Declaration], list[Finding]]:

@@ -28,15 +28,16 @@ def load_lineage(paths: Iterable[str | os.PathLike[str]]) -> Lineage:
 
     A file that ends in `.json` may be of any size.
     """
-    parts: list[Lineage] = []
-    findings: list[Finding] = []
-    for path in paths:
-        part, remarks = _examined(Path(path))
-        parts.append(part)
-        findings += remarks
+    found, findings = read_lineage(paths)
     if any(finding.level is Level.ERROR for finding in findings):
         raise ContractError.from_findings(findings)
-    return Lineage.joined(parts)
+    return found
+
+
+def read_lineage(paths: Iterable[str | os.PathLike[str]]) -> tuple[Lineage, list[Finding]]:
+    """As `load_lineage`, with every finding."""
+    examined = [_examined(Path(path)) for path in paths]
+    return Lineage.joined(part for part, _ in examined), [finding for _, remarks in examined for finding in remarks]
 
 
 def _examined(path: Path) -> tuple[Lineage, list[Finding]]:

@@ -122,6 +122,22 @@ def test_what_cannot_be_told_is_an_error(folder, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def test_every_finding_about_a_file_is_told(folder, capsys):
+    (folder / "readers.yaml").write_text(
+        "consumers:\n  - {name: a}\n  - {contract: b}\n  - {name: c, contract: shop, x: y}\n"
+    )
+    assert main(["impact", "shop", "--consumers", "readers.yaml"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "readers.yaml:3:5: error: a consumer has no 'name' (give it one: `name: ...`)",
+        "readers.yaml:4:31: warning: the unknown key 'x' is ignored (remove it, or carry it in customProperties)",
+        "databox-contracts: readers.yaml:2:5: the consumer 'a' reads no contract (and 1 more error) "
+        "(write `contract: ...`, or a list of them under `reads`)",
+    ]
+    (folder / "readers.yaml").write_text("consumers:\n  - {name: c, contract: shop, x: y}\n")
+    assert main(["impact", "shop", "--consumers", "readers.yaml"]) == 0
+    assert "readers.yaml:2:31: warning: the unknown key 'x' is ignored" in capsys.readouterr().err
+
+
 def test_lineage_in_json_is_the_same(folder, capsys):
     edges = [
         {"upstream": "raw", "upstream_column": "x", "downstream": "a", "downstream_column": "y"},
