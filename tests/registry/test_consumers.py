@@ -89,6 +89,15 @@ def test_a_name_that_several_have():
     assert places.find("lines") == Place("shop", "lines")
 
 
+def test_an_id_is_that_contract_whatever_else_has_the_name():
+    places = Places(
+        [Contract(id="a", version="1.0.0", datasets=(dataset("b", "c"),)), Contract(id="a.b", version="1.0.0")]
+    )
+    assert places.find("a.b") == Place("a.b")
+    assert places.find("b") == Place("a", "b")
+    assert places.find("a.b.c") == Place("a", "b", "c")
+
+
 def test_a_name_is_looked_up_in_the_newest_version_that_has_it():
     newer = shop("10.0.0", datasets=(dataset("orders", "id"),))
     places = Places([shop("9.0.0"), newer, shop("oldest"), shop("2.0.0")])
