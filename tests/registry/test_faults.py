@@ -104,6 +104,35 @@ def test_a_registry_is_opened_while_its_file_is_locked(tmp_path: Path) -> None:
         assert registry.contracts() == []
 
 
+def test_a_table_that_another_session_holds_locked_is_waited_for_and_then_given_up(postgresql: Any) -> None:
+    import psycopg
+
+    url = postgresql.new_database()
+    with Registry.open(url, patience=0.3) as registry, Registry.open(url, patience=60) as patient:
+        registry.check()
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE databox_contracts")
+            with pytest.raises(RegistryUnavailableError, match="canceling statement due to lock timeout"):
+                registry.publish(contract(), by="ci")
+            timer = threading.Timer(0.5, other.rollback)
+            timer.start()
+            assert patient.publish(contract(), by="ci").outcome is Outcome.PUBLISHED
+            timer.join()
+
+
+def test_a_session_that_the_server_ends_is_begun_again(postgresql: Any) -> None:
+    import psycopg
+
+    url = postgresql.new_database()
+    with Registry.open(url) as registry, psycopg.connect(url, autocommit=True) as other:
+        registry.publish(contract(), by="ci")
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()"
+        )
+        assert registry.publish(contract("2.0.0"), by="ci").outcome is Outcome.PUBLISHED
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "r.db"
     Registry.open(file).close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,7 +13,14 @@ import pytest
 from databox_contracts.errors import ContractConflictError, RegistryError, UnknownContractError
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import EventKind, Notification, State
-from databox_contracts.registry.records import Outcome, Status, StoredVersion
+from databox_contracts.registry.records import (
+    Outcome,
+    Publication,
+    RegisteredConsumer,
+    Status,
+    StoredApproval,
+    StoredVersion,
+)
 from databox_contracts.registry.store import Registry
 from databox_contracts.rules import Severity
 from databox_contracts.testing import build_contract, build_field
@@ -46,6 +55,24 @@ def test_what_was_published_comes_back(registry: Registry) -> None:
     assert (found.published_at, found.effective) == (datetime(2026, 3, 1, 12, tzinfo=UTC), date(2026, 4, 1))
     assert found.contract().datasets[0].fields[0].name == "a"
     assert len(found.digest) == 64
+
+
+def test_records_survive_the_way_over_http(registry: Registry) -> None:
+    given = contract(
+        consumers=(Consumer(name="quant", contacts=("log:",), versions="^1"),), custom={"sunsetDate": "2027-01-01"}
+    )
+    done = registry.publish(given, by="ci")
+    stored = done.stored
+    assert StoredVersion.from_dict(json.loads(json.dumps(stored.to_dict(content=True)))) == stored
+    assert Publication.from_dict(json.loads(json.dumps(done.to_dict()))) == replace(
+        done, stored=replace(stored, content="")
+    )
+    (consumer,) = registry.consumers()
+    assert RegisteredConsumer.from_dict(json.loads(json.dumps(consumer.to_dict()))) == consumer
+    approval = registry.approve(
+        StoredApproval(contract_id="c", consumer="q", approver="a", at=stored.published_at, version="2")
+    )
+    assert StoredApproval.from_dict(json.loads(json.dumps(approval.to_dict()))) == approval
 
 
 def test_the_same_again_changes_nothing_and_other_content_is_a_conflict(registry: Registry) -> None:
