@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, select, update
 
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
@@ -17,6 +17,7 @@ from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.api import Announce
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
+from databox_contracts.registry.declared_consumers import declare_consumers
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
@@ -126,7 +127,7 @@ def _publish_one(connection: Connection, one: Prepared, scribe: Scribe) -> tuple
     ).one_or_none()
     if row is None:
         found = _insert(connection, one, scribe)
-        _register(connection, one, known, scribe)
+        declare_consumers(connection, one.contract.id, scribe, one.contract)
         return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
     found = stored(row)
     if one.digest != row.digest and one.digest != _digest_today(row.content):
@@ -160,28 +161,6 @@ def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVers
     connection.execute(VERSIONS.insert().values(**row))
     scribe.note(connection, "publish", contract.id, version=contract.version, digest=one.digest)
     return versions_in(connection, contract.id, one.ordinal)[0]
-
-
-def _register(connection: Connection, one: Prepared, known: Sequence[StoredVersion], scribe: Scribe) -> None:
-    """The consumers that the newest version declares are those of the contract."""
-    own = ascending(one.contract.version, scribe.at)
-    if any(ascending(other.version, other.published_at) > own for other in known):
-        return
-    connection.execute(
-        delete(CONSUMERS).where(CONSUMERS.c.contract == one.contract.id, CONSUMERS.c.origin == str(Origin.CONTRACT))
-    )
-    rows = [
-        {
-            "contract": one.contract.id,
-            "name": consumer.name,
-            "origin": str(Origin.CONTRACT),
-            "declared": consumer.model_dump(mode="json"),
-            "registered_at": scribe.at,
-            "registered_by": scribe.who,
-        }
-        for consumer in one.contract.consumers
-    ]
-    insert_missing(connection, CONSUMERS, rows)
 
 
 def _consumers(connection: Connection, contract_id: str) -> dict[str, Consumer]:
@@ -229,6 +208,7 @@ def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe
             **{key: str(value) for key, value in values.items()},
         )
         found = versions_in(connection, contract.id, one.ordinal)[0]
+        declare_consumers(connection, contract.id, scribe, contract)
     ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
     sunset = sunset_date(contract)
     if one.status is Status.DEPRECATED and (

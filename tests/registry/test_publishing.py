@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from databox_contracts.errors import ContractConflictError, RegistryError, UnknownContractError
 from databox_contracts.model import Consumer, Contract
@@ -21,6 +22,7 @@ from databox_contracts.registry.records import (
     StoredApproval,
     StoredVersion,
 )
+from databox_contracts.registry.schema import VERSIONS
 from databox_contracts.registry.store import Registry
 from databox_contracts.rules import Severity
 from databox_contracts.testing import build_contract, build_field
@@ -191,12 +193,41 @@ def test_all_who_depend_on_it_are_known_to_whoever_tells_them(registry: Registry
     assert asked == [[("gone", None), ("new", None), ("quant", "^1")]]
 
 
-def test_consumers_of_the_newest_version_are_the_contracts(registry: Registry) -> None:
-    two = (Consumer(name="quant", contact="quant@example.com", versions="^1"), Consumer(name="risk"))
-    registry.publish(contract("1.0.0", consumers=two), by="ci")
-    registry.publish(contract("2.0.0", consumers=two[1:]), by="ci")
-    registry.publish(contract("1.1.0", consumers=two[:1]), by="ci")
-    assert [one.consumer for one in registry.consumers("urn:a:b")] == [two[1]]
+def test_the_newest_of_each_major_version_declares_the_consumers(registry: Registry) -> None:
+    def names() -> list[str]:
+        return [one.consumer.name for one in registry.consumers("urn:a:b")]
+
+    def publish(version: str, *consumers: str, status: str = "active") -> None:
+        declared = tuple(Consumer(name=name, versions=f"^{version[0]}") for name in consumers)
+        registry.publish(contract(version, consumers=declared, status=status), by="ci")
+
+    publish("1.0.0", "a", "b", status="draft")
+    assert names() == ["a", "b"]
+    publish("1.1.0", "b", "c")
+    assert names() == ["b", "c"]
+    publish("2.0.0-rc.1", "d", status="draft")
+    publish("1.0.1", "a")
+    assert names() == ["b", "c"]
+    publish("2.0.0", "c", "e")
+    assert [(one.consumer.name, one.consumer.versions) for one in registry.consumers()] == [
+        ("b", "^1"),
+        ("c", "^2"),
+        ("e", "^2"),
+    ]
+    registry.activate("urn:a:b", "2.0.0-rc.1", by="ann")
+    assert names() == ["b", "c", "e"]
+    publish("1.2.0")
+    assert names() == ["c", "e"]
+
+
+def test_what_an_earlier_writer_stored_is_the_same_contract(registry: Registry) -> None:
+    """A later version of this package may write a contract in other words; its files did not change."""
+    registry.publish(contract(), by="ci")
+    earlier = update(VERSIONS).values(digest="0" * 64, content=VERSIONS.c.content + "# in other words\n")
+    registry._database.write(lambda connection: connection.execute(earlier))
+    assert registry.publish(contract(), by="ci").outcome is Outcome.UNCHANGED
+    with pytest.raises(ContractConflictError):
+        registry.publish(contract("1.0.0", "b"), by="ci")
 
 
 def test_a_status_and_its_days_move_on_without_a_new_version(registry: Registry) -> None:
