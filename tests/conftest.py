@@ -145,9 +145,9 @@ class PostgreSQL:
             connection.execute(f"CREATE SCHEMA {name}")
         return f"{self.server.get_uri()}&options=-csearch_path%3D{name}"
 
-    def stop(self) -> None:
-        """As an operator does: connections are ended, transactions rolled back."""
-        self._control("-m", "fast", "stop")
+    def stop(self, mode: str = "fast") -> None:
+        """As an operator does: connections are ended, transactions rolled back. `immediate` is as if it crashed."""
+        self._control("-m", mode, "stop")
 
     def start(self) -> None:
         """Again in the same place."""
@@ -161,7 +161,7 @@ class PostgreSQL:
 
     def end(self) -> None:
         # Nobody needs what it has: it need not write it out.
-        self._control("-m", "immediate", "stop")
+        self.stop("immediate")
         self.server.cleanup()
 
     def never_sync(self) -> None:

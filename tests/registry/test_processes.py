@@ -208,3 +208,41 @@ def test_a_process_that_is_killed_while_it_publishes_leaves_all_or_nothing(
         assert sum(registry.outbox.counts().values()) == 30 * turn
         assert registry.position("turn") in (None, turn, turn - 1)
     assert turn > 0
+
+
+FORKED_LATER = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+from databox_contracts.registry.store import Registry
+from databox_contracts.testing import build_contract, build_field
+
+registry = Registry.open(sys.argv[1])
+
+def publish(number):
+    registry.publish(build_contract(build_field("a", "int"), id=f"c{number}", version="1.0.0", status="active"), by="x")
+
+with ThreadPoolExecutor(6) as pool:
+    list(pool.map(publish, range(12)))
+children = []
+for number in range(100, 103):
+    if (child := os.fork()) == 0:
+        status = 1
+        try:
+            publish(number)
+            assert len(registry.contracts()) >= 13
+            status = 0
+        finally:
+            os._exit(status)
+    children.append(child)
+publish(200)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+publish(201)
+print(codes, len(registry.contracts()))
+"""
+
+
+def test_a_registry_is_shared_by_threads_and_outlives_a_fork(registry: Registry, database_url: str) -> None:
+    command = [sys.executable, "-c", FORKED_LATER, database_url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("[0, 0, 0] 17\n", "")
+    assert len(registry.contracts()) == 17
