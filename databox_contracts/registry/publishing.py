@@ -13,14 +13,14 @@ from sqlalchemy import Connection, select, update
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
-from databox_contracts.model import Consumer, Contract
+from databox_contracts.model import Contract
 from databox_contracts.notifications import Notification
-from databox_contracts.registry.api import Announce
+from databox_contracts.registry.api import Announce, AnnounceEnd
+from databox_contracts.registry.consumers_of import declare_consumers, registered_in
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
-from databox_contracts.registry.declared_consumers import declare_consumers
 from databox_contracts.registry.enqueuing import enqueue_in
-from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
-from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.records import Outcome, Publication, Status, StoredVersion
+from databox_contracts.registry.schema import CONTRACTS, VERSIONS
 from databox_contracts.registry.statements import Scribe, insert_missing
 from databox_contracts.registry.texts import ascending, named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
@@ -34,7 +34,6 @@ _STATUSES: Final = {
     "retired": Status.RETIRED,
 }
 _ORDER: Final = tuple(Status)
-_SAID_BY: Final = (Origin.CONTRACT, Origin.CODE, Origin.FILE, Origin.REGISTRY)
 
 
 @dataclass(frozen=True)
@@ -94,6 +93,7 @@ def publish_in(
     prepared: Sequence[Prepared],
     scribe: Scribe,
     notifications: Sequence[Notification] | Announce,
+    announce_end: AnnounceEnd | None,
 ) -> list[Publication]:
     """Publish all in the connection's transaction, or raise."""
     ids = sorted({one.contract.id for one in prepared})
@@ -103,17 +103,21 @@ def publish_in(
     done: list[Publication] = []
     told: list[Notification] = []
     for one in prepared:
-        before = _consumers(connection, one.contract.id)
+        before = registered_in(connection, one.contract.id)
         publication, previous = _publish_one(connection, one, scribe)
         if publication.outcome is Outcome.PUBLISHED and callable(notifications):
-            consumers = dict(sorted({**before, **_consumers(connection, one.contract.id)}.items()))
+            consumers = dict(sorted({**before, **registered_in(connection, one.contract.id)}.items()))
             fresh = list(notifications(one.contract, previous, list(consumers.values())))
+            told += fresh
+            publication = replace(publication, notified=len(fresh))
+        elif publication.outcome is Outcome.CHANGED and announce_end is not None and publication.stored.is_ending:
+            fresh = list(announce_end(publication.stored, list(before.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
         done.append(publication)
     if not callable(notifications) and any(one.outcome is not Outcome.UNCHANGED for one in done):
-        told = list(notifications)
-        done[0] = replace(done[0], notified=len(told))
+        told += notifications
+        done[0] = replace(done[0], notified=done[0].notified + len(notifications))
     enqueue_in(connection, told, scribe.at)
     return done
 
@@ -161,15 +165,6 @@ def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVers
     connection.execute(VERSIONS.insert().values(**row))
     scribe.note(connection, "publish", contract.id, version=contract.version, digest=one.digest)
     return versions_in(connection, contract.id, one.ordinal)[0]
-
-
-def _consumers(connection: Connection, contract_id: str) -> dict[str, Consumer]:
-    """Who is registered, by name; what a consumer said itself counts more than what others said of it."""
-    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared).where(
-        CONSUMERS.c.contract == contract_id
-    )
-    rows = sorted(connection.execute(query), key=lambda row: _SAID_BY.index(Origin(row.origin)))
-    return {row.name: Consumer.model_validate(row.declared) for row in rows}
 
 
 def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:

@@ -59,6 +59,11 @@ class StoredVersion:
     sunset: date | None = None
     content: str = field(repr=False)
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether its consumers have to move on."""
+        return self.status in (Status.DEPRECATED, Status.RETIRED)
+
     def contract(self) -> Contract:
         """The contract, read from the content, with the status that it has by now; its `source` is None."""
         return load_contract(self.content).model_copy(update={"source": None, "status": str(self.status)})

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, update
 from databox_contracts.errors import LifecycleError
 from databox_contracts.lifecycle import sunset_date
 from databox_contracts.model import Consumer, Contract
-from databox_contracts.registry.declared_consumers import declare_consumers
+from databox_contracts.registry.consumers_of import declare_consumers
 from databox_contracts.registry.notice import left_behind, notice_of
 from databox_contracts.registry.records import Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS

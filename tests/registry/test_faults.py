@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -205,6 +206,41 @@ def test_a_server_is_stopped_and_started_between_calls_and_during_them(stoppable
         assert registry.outbox.counts() == {State.WAITING: 0, State.SENT: len(published), State.DEAD: 0}
         assert list(dict.fromkeys(event for events in leases for event in events)) == published
         assert len(published) >= 9
+
+
+def test_a_wrong_password_is_said_at_once_and_not_shown(stoppable_postgresql: Any) -> None:
+    import psycopg
+
+    url = stoppable_postgresql.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE ann LOGIN PASSWORD 'right-w0rd'")
+        connection.execute("GRANT ALL ON SCHEMA test_1 TO ann")
+    rules = stoppable_postgresql.server.pgdata / "pg_hba.conf"
+    rules.write_text("local all all scram-sha-256\n")
+    stoppable_postgresql.stop()
+    stoppable_postgresql.start()
+    # It would wait for a server that is away.
+    for place, words in (
+        ("ann:hunter2@/postgres", "password authentication failed"),
+        ("ann:right-w0rd@/nowhere", "does not exist"),
+    ):
+        with pytest.raises(RegistryError, match=f"cannot be used: .*{words}") as error:
+            Registry.open(url.replace("postgres:@/postgres", place), patience=100_000)
+        assert "hunter2" not in str(error.value)
+        assert "right-w0rd" not in str(error.value)
+    with Registry.open(url.replace("postgres:@/postgres", "ann:right-w0rd@/postgres")) as registry:
+        registry.publish(contract(), by="ci")
+        assert "right-w0rd" not in registry.location
+        assert "right-w0rd" not in repr(vars(registry)) + repr(registry.check())
+
+
+def test_names_may_be_as_long_as_they_are_allowed_to_be(registry: Registry) -> None:
+    chance = random.Random(1)
+    one, two, three = ("".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=800)) for _ in range(3))
+    registry.publish(contract(one, id=two), by=three, notifications=[message(one, consumer=two, contract=three)])
+    registry.register(one, Consumer(name=two), by=three)
+    registry.baselines.see(one, two, three, [], at="2026-03-01")
+    assert registry.get(two, one).version == one
 
 
 def test_a_call_that_meets_a_stopped_server_waits_for_it(stoppable_postgresql: Any) -> None:

@@ -1,8 +1,9 @@
-"""The consumers that a contract's own documents declare, as the versions in force have them."""
+"""Who depends on a contract: all that are registered, and those that its own documents declare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -13,7 +14,17 @@ from databox_contracts.registry.statements import Scribe, put
 from databox_contracts.registry.versions_of import versions_in
 from databox_contracts.versions import Version
 
-_IN_FORCE = (Status.ACTIVE, Status.DEPRECATED)
+_IN_FORCE: Final = (Status.ACTIVE, Status.DEPRECATED)
+_SAID_BY: Final = (Origin.CONTRACT, Origin.CODE, Origin.FILE, Origin.REGISTRY)
+
+
+def registered_in(connection: Connection, contract_id: str) -> dict[str, Consumer]:
+    """All by name, in its order; what a consumer said itself counts more than what others said of it."""
+    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared).where(
+        CONSUMERS.c.contract == contract_id
+    )
+    rows = sorted(connection.execute(query), key=lambda row: (row.name, _SAID_BY.index(Origin(row.origin))))
+    return {row.name: Consumer.model_validate(row.declared) for row in rows}
 
 
 def declare_consumers(connection: Connection, contract_id: str, scribe: Scribe, *known: Contract) -> None:
