@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from databox_contracts.approvals import Approval
 from databox_contracts.errors import SignOffError
@@ -12,9 +11,7 @@ from databox_contracts.evolution.affected import concerned
 from databox_contracts.evolution.judging import diff
 from databox_contracts.evolution.report import FieldChange, MigrationReport
 from databox_contracts.model import Consumer, Contract
-
-REQUIRED: Final = "required"
-"""What `evolution.sign_off` says where every consumer of what breaks has to agree."""
+from databox_contracts.vocabulary import SIGN_OFF_REQUIRED
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class SignOff:
 
 def needs_sign_off(contract: Contract) -> bool:
     """Whether breaks of this version of the contract need the consent of those who read it."""
-    return contract.evolution is not None and contract.evolution.sign_off == REQUIRED
+    return contract.evolution is not None and contract.evolution.sign_off == SIGN_OFF_REQUIRED
 
 
 def sign_offs(

@@ -116,3 +116,23 @@ def test_a_closed_list_of_consumers_is_read_and_written(dialect, written):
     contract = load_contract(head + written)
     assert contract.governance == Governance(closed=True)
     assert load_contract(dump_contract(contract, dialect)).governance == Governance(closed=True)
+
+
+@pytest.mark.parametrize(
+    ("sign_off", "said"),
+    [
+        ("required", []),
+        ("optional", []),
+        ("requird", ["no gate knows the sign-off 'requird', so nobody is asked (did you mean 'required'?)"]),
+        ("''", ["no gate knows the sign-off '', so nobody is asked (use one of: required, optional, none)"]),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["odcs", "sections"])
+def test_a_sign_off_that_asks_nobody_by_mistake_is_told(dialect, sign_off, said):
+    head = HEADS[dialect].partition("customProperties" if dialect == "odcs" else "consumers")[0]
+    written = {
+        "odcs": f"customProperties: [{{property: evolution, value: {{signOff: {sign_off}}}}}]",
+        "sections": f"evolution: {{sign_off: {sign_off}}}",
+    }
+    found = [str(one) for one in examine(head + written[dialect])[1] if "sign-off" in one.message]
+    assert [one.partition("warning: ")[2] for one in found] == said
