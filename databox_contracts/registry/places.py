@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeAlias
 
 from databox_contracts.errors import UnknownPlaceError
 from databox_contracts.evolution.affected import trail_of
@@ -37,7 +38,7 @@ class Places:
             for name in (contract.id, contract.name):
                 _list(self._called, name, contract.id)
             for dataset in contract.datasets:
-                for name in (dataset.name, dataset.table_name):
+                for name in (*_plain(contract, dataset), *_with_domain(contract, dataset)):
                     _list(self._having, name, contract.id)
         for versions in self._versions.values():
             versions.sort(key=_age)
@@ -62,16 +63,17 @@ class Places:
         return None
 
     def find(self, text: str, *, whole: bool = False) -> Place:
-        """What the name means; with `whole` it has to begin with the contract.
+        """What the name means; with `whole` it has to begin with the contract or the domain.
 
-        A contract is named by its id or its name, with a dataset and a field behind it as far as wanted; a dataset that
-        only one contract has is enough as well, and so is a field right behind the contract where only one dataset has
-        it. An id is that contract, whatever else has the name. Raises `UnknownPlaceError` for a name that nothing has,
-        or several have.
+        A contract is named by its id or its name, with a dataset and a field behind it as far as wanted; its domain and
+        a dataset (`weather.hourly`, `weather/hourly`) is enough as well, or a dataset that only one contract has, and
+        so is a field right behind the contract where only one dataset has it. An id is that contract, whatever else has
+        the name. Raises `UnknownPlaceError` for a name that nothing has, or several have.
         """
         if text in self._versions:
             return Place(text)
-        for candidates in (self._by_contract(text), self._by_dataset(text) if not whole else ()):
+        plain = self._by_dataset(text, _plain) if not whole else ()
+        for candidates in (self._by_contract(text), self._by_dataset(text, _with_domain), plain):
             found = list(dict.fromkeys(candidates))
             if len(found) == 1:
                 return found[0]
@@ -87,17 +89,30 @@ class Places:
                 else:
                     yield from _first(_inside(one, text[len(name) + 1 :]) for one in self._versions[contract_id])
 
-    def _by_dataset(self, text: str) -> Iterator[Place]:
+    def _by_dataset(self, text: str, naming: _Naming) -> Iterator[Place]:
         having = (contract_id for name in _beginnings(text) for contract_id in self._having.get(name, ()))
         for contract_id in dict.fromkeys(having):
-            yield from _first(_of_datasets(one, text) for one in self._versions[contract_id])
+            yield from _first(_of_datasets(one, text, naming) for one in self._versions[contract_id])
 
     def _names(self) -> Iterator[str]:
         for contract in self:
             yield contract.id
             for dataset in contract.datasets:
                 yield f"{contract.id}.{dataset.name}"
+                yield from _with_domain(contract, dataset)
                 yield from (f"{contract.id}.{dataset.name}.{field.name}" for field in dataset.fields)
+
+
+_Naming: TypeAlias = Callable[[Contract, Dataset], list[str]]
+
+
+def _plain(_: Contract, dataset: Dataset) -> list[str]:
+    return list(dict.fromkeys((dataset.name, dataset.table_name)))
+
+
+def _with_domain(contract: Contract, dataset: Dataset) -> list[str]:
+    names = _plain(contract, dataset) if contract.domain else []
+    return [f"{contract.domain}{between}{name}" for name in names for between in "./"]
 
 
 def _list(index: dict[str, list[str]], name: str | None, contract_id: str) -> None:
@@ -133,7 +148,7 @@ def _first(found: Iterable[Iterable[Place]]) -> list[Place]:
 
 def _inside(contract: Contract, rest: str) -> Iterator[Place]:
     """What a name within a contract means: a dataset, with a field or without, else a field of one of them."""
-    named = list(_of_datasets(contract, rest))
+    named = list(_of_datasets(contract, rest, _plain))
     yield from named
     if not named:
         for dataset in contract.datasets:
@@ -142,9 +157,9 @@ def _inside(contract: Contract, rest: str) -> Iterator[Place]:
                 yield Place(contract.id, dataset.name, field)
 
 
-def _of_datasets(contract: Contract, text: str) -> Iterator[Place]:
+def _of_datasets(contract: Contract, text: str, naming: _Naming) -> Iterator[Place]:
     for dataset in contract.datasets:
-        for name in dict.fromkeys((dataset.name, dataset.table_name)):
+        for name in naming(contract, dataset):
             if text == name:
                 yield Place(contract.id, dataset.name)
             elif text.startswith(f"{name}."):

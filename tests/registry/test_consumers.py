@@ -89,6 +89,26 @@ def test_a_name_that_several_have():
     assert places.find("lines") == Place("shop", "lines")
 
 
+DOMAINS = [
+    ("weather.hourly", Place("urn:w:h", "hourly")),
+    ("weather/hourly", Place("urn:w:h", "hourly")),
+    ("weather.hourly.temp", Place("urn:w:h", "hourly", "temp")),
+    ("weather.tbl.temp", Place("urn:w:h", "hourly", "temp")),
+    ("Hourly weather.temp", Place("urn:w:h", "hourly", "temp")),
+    ("hourly", Place("urn:w:h", "hourly")),
+    ("urn:w:h.hourly", Place("urn:w:h", "hourly")),
+]
+
+
+@pytest.mark.parametrize(("text", "place"), DOMAINS)
+def test_a_dataset_may_be_named_with_its_domain(text, place):
+    hourly = dataset("hourly", "temp", physical_name="tbl")
+    weather = Contract(id="urn:w:h", name="Hourly weather", version="1.0.0", domain="weather", datasets=(hourly,))
+    assert Places([shop(), weather]).find(text) == place
+    (found,) = resolve([weather], declared_by({text.removesuffix(".temp"): "^1"}, Consumer("a"), "asset a")).readings
+    assert found.contract == "urn:w:h"
+
+
 def test_an_id_is_that_contract_whatever_else_has_the_name():
     places = Places(
         [Contract(id="a", version="1.0.0", datasets=(dataset("b", "c"),)), Contract(id="a.b", version="1.0.0")]
