@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from databox_contracts.lineage import Lineage
     from databox_contracts.model import Contract
     from databox_contracts.registry.api import RegistryApi
-    from databox_contracts.registry.records import RegisteredConsumer
 
 FOLDER: Final = Path("contracts")
 """Where contracts are looked for where neither a folder nor a registry is named."""
@@ -59,10 +58,10 @@ def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Know
     contracts = load_contracts(folder) if folder is not None else []
     if registry is None:
         return Known(contracts, declared, lineage, ())
-    registered = list(registry.consumers())
+    declarations = [*declared_at(registry), *declared]
     own = {(contract.id, contract.version) for contract in contracts}
-    contracts += [one for one in published(registry, registered) if (one.id, one.version) not in own]
-    return Known(contracts, [*declared_at(registered), *declared], lineage, approvals_of(registry))
+    contracts += [one for one in published(registry, declarations) if (one.id, one.version) not in own]
+    return Known(contracts, declarations, lineage, approvals_of(registry))
 
 
 def declared_in_files(consumers: Sequence[Path], edges: Sequence[Path]) -> tuple[list[Declaration], Lineage]:
@@ -82,27 +81,29 @@ def declared_in_files(consumers: Sequence[Path], edges: Sequence[Path]) -> tuple
     return declared, lineage
 
 
-def published(registry: RegistryApi, registered: Sequence[RegisteredConsumer]) -> Iterator[Contract]:
-    """The contracts as readers get them, and the older versions of those that somebody pins."""
+def published(registry: RegistryApi, declarations: Sequence[Declaration]) -> list[Contract]:
+    """The contracts as readers get them, and the older versions of those that one of the consumers pins."""
     from databox_contracts.evolution.affected import allowed
+    from databox_contracts.registry.consumers import resolve
     from databox_contracts.registry.records import Status
 
-    for stored in registry.contracts():
-        yield stored.contract()
-        readers = [one.consumer for one in registered if one.contract_id == stored.contract_id]
-        if all(allowed(consumer, stored.version) for consumer in readers):
+    newest = [stored.contract() for stored in registry.contracts()]
+    readers = resolve(newest, declarations).by_contract()
+    found: list[Contract] = []
+    for contract in newest:
+        found.append(contract)
+        if all(allowed(consumer, contract.version) for consumer in readers.get(contract.id, ())):
             continue
-        for other in registry.versions(stored.contract_id):
-            if other.version != stored.version and other.status in (Status.ACTIVE, Status.DEPRECATED):
-                yield other.contract()
+        others = (one for one in registry.versions(contract.id) if one.version != contract.version)
+        found += [one.contract() for one in others if one.status in (Status.ACTIVE, Status.DEPRECATED)]
+    return found
 
 
-def declared_at(registered: Sequence[RegisteredConsumer]) -> Iterator[Declaration]:
+def declared_at(registry: RegistryApi) -> list[Declaration]:
     """What consumers said to the registry."""
     from databox_contracts.declarations import Declaration
 
-    for one in registered:
-        yield Declaration(one.contract_id, one.consumer, "the registry", str(one.origin))
+    return [Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in registry.consumers()]
 
 
 def approvals_of(registry: RegistryApi, contract_id: str | None = None) -> tuple[Approval, ...]:

@@ -61,9 +61,8 @@ class Readers:
         from databox_contracts.registry.opening import open_registry
 
         with closing(open_registry(args.registry)) as registry:
-            registered = registry.consumers()
-            declared = [*declared_at(registered), *declared]
-            return cls(before, after, declared, lineage, approvals_of(registry), list(published(registry, registered)))
+            declared = [*declared_at(registry), *declared]
+            return cls(before, after, declared, lineage, approvals_of(registry), published(registry, declared))
 
     @property
     def consumers(self) -> Mapping[str, Sequence[Consumer]] | None:

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from databox_contracts.cli import impact, trace
+from databox_contracts.cli import impact, registering, trace
 from databox_contracts.cli.impact import add_target
 from databox_contracts.cli.known import add_known
 from databox_contracts.cli.trace import add_trace
@@ -320,6 +320,11 @@ def _add_impact(parser: argparse.ArgumentParser) -> None:
     add_known(parser, registry=False)
 
 
+def _add_register(parser: argparse.ArgumentParser) -> None:
+    registering.add_files(parser)
+    _add_by(parser)
+
+
 def _add_trace(parser: argparse.ArgumentParser) -> None:
     add_trace(parser)
     add_known(parser, registry=False)
@@ -332,6 +337,7 @@ ACTIONS: Final = (
     Action("list", "the contracts there are, or all versions of one", _add_optional_contract, _list),
     Action("show", "a published contract in its canonical form", _add_show, _show),
     Action("consumers", "who depends on a contract", _add_consumers, _consumers),
+    Action("register", "register the consumers of files", _add_register, registering.run_in),
     Action("remove-consumer", "forget that somebody depends on a contract", _add_remove_consumer, _remove_consumer),
     Action("approve", "store a consumer's consent to a version or a purpose", _add_approve, _approve),
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),

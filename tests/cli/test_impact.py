@@ -207,6 +207,57 @@ def test_the_same_from_a_registry(folder, capsys):
     assert main(["consumers", "--registry", "r.db"]) == 0
 
 
+def test_consumers_of_files_are_registered(folder, capsys):
+    assert main(["registry", "publish", "contracts", "--registry", "r.db", "--by", "ci"]) == 0
+    capsys.readouterr()
+    (folder / "readers.yaml").write_text(
+        "consumers:\n"
+        "  - {name: Board, contact: board@example.com, contract: mart.revenue, fields: [amount], versions: ^3}\n"
+        "  - {name: Early, contract: not.yet, versions: ^1}\n"
+    )
+    register = ["registry", "register", "readers.yaml", "--registry", "r.db", "--by", "ci"]
+    for _ in range(2):
+        assert main(register) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            "Board is a consumer of mart",
+            "Early is a consumer of not.yet, which is not published yet",
+        ]
+    assert main(["registry", "consumers", "--registry", "r.db", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["consumers"]
+    assert [(one["contract"], one["name"], one["datasets"], one["origin"]) for one in found] == [
+        ("mart", "Board", ["revenue"], "file"),
+        ("not.yet", "Early", [], "file"),
+        ("shop", "Reports", [], "contract"),
+    ]
+
+
+def test_who_is_on_a_closed_list_may_be_registered_from_a_file(folder, capsys):
+    closed = SHOP.replace(
+        "customProperties:\n", "customProperties:\n  - {property: governance, value: {closed: true}}\n"
+    )
+    (folder / "contracts" / "shop.yaml").write_text(closed)
+    assert main(["registry", "publish", "contracts", "--registry", "r.db", "--by", "ci"]) == 0
+    register = ["registry", "register", "readers.yaml", "--registry", "r.db", "--by", "ci"]
+    (folder / "readers.yaml").write_text("consumers: [{name: Reports, contract: shop, contact: a@example.com}]\n")
+    assert main(register) == 0
+    (folder / "readers.yaml").write_text("consumers: [{name: Others, contract: shop}]\n")
+    assert main(register) == 1
+    assert "which is closed: Reports" in capsys.readouterr().out
+
+
+def test_files_with_one_who_may_not_read_register_nobody(folder, capsys):
+    assert main(["registry", "publish", "contracts", "--registry", "r.db", "--by", "ci"]) == 0
+    capsys.readouterr()
+    (folder / "readers.yaml").write_text(
+        "consumers:\n  - {name: Fine, contract: mart}\n  - {name: Wrong, contract: mart, versions: ^9}\n"
+    )
+    register = ["registry", "register", "readers.yaml", "--registry", "r.db", "--by", "ci"]
+    assert main(register) == 1
+    assert "readers.yaml:3:5: error: Wrong pins ^9 of mart, and there is only 3.0.0" in capsys.readouterr().out
+    assert main(["registry", "consumers", "mart", "--registry", "r.db"]) == 0
+    assert capsys.readouterr().out == "No consumer is registered.\n"
+
+
 def test_a_version_that_lacks_a_consent_is_refused_by_the_registry(folder, capsys):
     signed = SHOP.replace(
         "customProperties:\n",
