@@ -106,8 +106,13 @@ def declared_at(registry: RegistryApi) -> list[Declaration]:
     return [Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in registry.consumers()]
 
 
-def approvals_of(registry: RegistryApi, contract_id: str | None = None) -> tuple[Approval, ...]:
-    """The stored consents."""
+def approvals_of(registry: RegistryApi) -> tuple[Approval, ...]:
+    """The stored consents; one to whatever version comes next is over when that has come."""
     from databox_contracts.registry.signing import approval
 
-    return tuple(approval(one) for one in registry.approvals(contract_id))
+    since = {one.contract_id: one.published_at for one in registry.contracts()}
+    return tuple(
+        approval(one)
+        for one in registry.approvals()
+        if one.version is not None or one.purpose is not None or one.at >= since.get(one.contract_id, one.at)
+    )

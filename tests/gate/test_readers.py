@@ -136,6 +136,20 @@ def test_consumers_and_approvals_of_a_registry_count(folder, capsys):
     assert "Needs the approval" not in printed
 
 
+def test_a_consent_to_the_next_version_is_over_when_that_has_come(folder, capsys):
+    at = ["--registry", "r.db", "--by", "Bob"]
+    (folder / "first").mkdir()
+    (folder / "first" / "shop.yaml").write_text(SHOP)
+    assert main(["registry", "publish", "first", *at]) == 0
+    assert main(["registry", "approve", "shop", "--consumer", "Reports", *at]) == 0
+    main([*GATE, "--registry", "r.db"])
+    assert "Approved for Reports by Bob on " in capsys.readouterr().out
+    (folder / "first" / "shop.yaml").write_text(SHOP.replace("version: 1.0.0", "version: 1.0.1"))
+    assert main(["registry", "publish", "first", *at]) == 0
+    assert main([*GATE, "--registry", "r.db"]) == 1
+    assert "Needs the approval of: Reports" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
