@@ -102,7 +102,9 @@ def _against(connection: Connection, found: StoredVersion, today: date) -> list[
     remaining = [
         one.version
         for one in versions_in(connection, found.contract_id)
-        if ordinal(one.version) != ordinal(found.version) and one.status in (Status.ACTIVE, Status.DEPRECATED)
+        if ordinal(one.version) != ordinal(found.version)
+        and one.status in (Status.ACTIVE, Status.DEPRECATED)
+        and one.in_effect(today)
     ]
     rows = connection.execute(
         select(CONSUMERS.c.declared).where(CONSUMERS.c.contract == found.contract_id).order_by(CONSUMERS.c.name)
