@@ -194,9 +194,8 @@ def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe
         declare_consumers(connection, contract.id, scribe, contract)
     ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
     sunset = sunset_date(contract)
-    if one.status is Status.DEPRECATED and (
-        ahead or (found.status is one.status and sunset not in (None, found.sunset))
-    ):
+    is_later = found.status is one.status and sunset is not None and (found.sunset is None or sunset > found.sunset)
+    if one.status is Status.DEPRECATED and (ahead or is_later):
         return deprecated(connection, found, sunset, scribe, contract=contract)
     if one.status is Status.RETIRED and ahead:
         return retired(connection, found, scribe)

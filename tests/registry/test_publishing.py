@@ -279,7 +279,11 @@ def test_a_status_and_its_days_move_on_without_a_new_version(registry: Registry)
     )
     assert done.stored.contract().status == "deprecated"
     assert registry.publish(contract(**ending), by="ci").outcome is Outcome.UNCHANGED
-    # It does not go back.
+    # It does not go back, and what was put off by hand stays so.
+    registry.deprecate("urn:a:b", "1.0.0", by="ann", sunset=date(2026, 9, 1))
+    assert registry.publish(contract(**ending), by="ci").outcome is Outcome.UNCHANGED
+    later = {"status": "deprecated", "custom": {"sunsetDate": "2026-12-01"}}
+    assert registry.publish(contract(**later), by="ci").stored.sunset == date(2026, 12, 1)
     assert registry.publish(contract(status="active"), by="ci").outcome is Outcome.UNCHANGED
     assert registry.get("urn:a:b").status is Status.DEPRECATED
 
