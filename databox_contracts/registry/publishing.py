@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, select, update
@@ -23,9 +22,9 @@ from databox_contracts.registry.records import Outcome, Publication, Status, Sto
 from databox_contracts.registry.schema import CONTRACTS, VERSIONS
 from databox_contracts.registry.signing import refuse_misuse, refuse_unsigned
 from databox_contracts.registry.statements import Scribe, insert_missing
-from databox_contracts.registry.texts import ascending, named, ordinal, storable
+from databox_contracts.registry.texts import named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
-from databox_contracts.registry.versions_of import stored, versions_in
+from databox_contracts.registry.versions_of import before, stored, versions_in
 
 _STATUSES: Final = {
     "proposed": Status.DRAFT,
@@ -104,18 +103,20 @@ def publish_in(
     done: list[Publication] = []
     told: list[Notification] = []
     for one in prepared:
-        before = registered_in(connection, one.contract.id)
+        known = registered_in(connection, one.contract.id)
         publication, previous = _publish_one(connection, one, scribe)
-        if publication.outcome is Outcome.PUBLISHED:
+        outcome, is_ending = publication.outcome, publication.stored.is_ending
+        is_coming = outcome is Outcome.PUBLISHED or (outcome is Outcome.CHANGED and not is_ending)
+        if is_coming:
             refuse_unsigned(connection, one.contract, previous)
             refuse_misuse(connection, one.contract)
-        if publication.outcome is Outcome.PUBLISHED and callable(notifications):
-            consumers = dict(sorted({**before, **registered_in(connection, one.contract.id)}.items()))
+        if is_coming and callable(notifications):
+            consumers = dict(sorted({**known, **registered_in(connection, one.contract.id)}.items()))
             fresh = list(notifications(one.contract, previous, list(consumers.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
-        elif publication.outcome is Outcome.CHANGED and announce_end is not None and publication.stored.is_ending:
-            fresh = list(announce_end(publication.stored, list(before.values())))
+        elif outcome is Outcome.CHANGED and is_ending and announce_end is not None:
+            fresh = list(announce_end(publication.stored, list(known.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
         done.append(publication)
@@ -128,7 +129,7 @@ def publish_in(
 
 def _publish_one(connection: Connection, one: Prepared, scribe: Scribe) -> tuple[Publication, StoredVersion | None]:
     known = versions_in(connection, one.contract.id)
-    previous = _previous(one, known, scribe.at)
+    previous = before(known, one.contract.version, scribe.at)
     name = previous.version if previous is not None else None
     row: Any = connection.execute(
         select(VERSIONS).where(VERSIONS.c.contract == one.contract.id, VERSIONS.c.ordinal == one.ordinal)
@@ -171,19 +172,6 @@ def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVers
     return versions_in(connection, contract.id, one.ordinal)[0]
 
 
-def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:
-    """The version that readers of the given one had before: the greatest below it that is or was in force."""
-    own = ascending(one.contract.version, at)
-    below = [
-        other
-        for other in known
-        if ordinal(other.version) != one.ordinal
-        and other.status is not Status.DRAFT
-        and ascending(other.version, other.published_at) < own
-    ]
-    return below[-1] if below else None
-
-
 def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe: Scribe) -> StoredVersion:
     """A published version whose document has got another status or day meanwhile; it never goes back."""
     contract = one.contract
@@ -210,9 +198,8 @@ def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe
         declare_consumers(connection, contract.id, scribe, contract)
     ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
     sunset = sunset_date(contract)
-    if one.status is Status.DEPRECATED and (
-        ahead or (found.status is one.status and sunset not in (None, found.sunset))
-    ):
+    is_later = found.status is one.status and sunset is not None and (found.sunset is None or sunset > found.sunset)
+    if one.status is Status.DEPRECATED and (ahead or is_later):
         return deprecated(connection, found, sunset, scribe, contract=contract)
     if one.status is Status.RETIRED and ahead:
         return retired(connection, found, scribe)

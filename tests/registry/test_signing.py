@@ -69,6 +69,20 @@ def test_a_draft_needs_the_consent_as_well_for_it_may_become_active(registry):
         registry.publish(AFTER.model_copy(update={"status": "draft"}), by="ci")
 
 
+def test_a_draft_is_not_activated_after_another_version_without_the_consent_of_that_ones_readers(registry, clock):
+    registry.publish(orders("1.0.0", "id"), by="ci")
+    draft = orders("3.0.0", "id").model_copy(update={"status": "draft"})
+    registry.publish(draft, by="ci")
+    registry.publish(orders("2.0.0", "id", "total", consumers=(READER,)), by="ci")
+    with pytest.raises(SignOffError, match="Reports has not agreed to field_removed"):
+        registry.activate("shop.orders", "3.0.0", by="ci")
+    with pytest.raises(SignOffError, match="Reports has not agreed to field_removed"):
+        registry.publish(orders("3.0.0", "id"), by="ci")
+    assert [str(one.status) for one in registry.versions("shop.orders")] == ["active", "active", "draft"]
+    consent(registry, clock, "Reports", version="3.0.0")
+    assert str(registry.activate("shop.orders", "3.0.0", by="ci").status) == "active"
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
