@@ -78,9 +78,14 @@ def written_consumers(consumers: Iterable[Consumer]) -> list[dict[str, Any]]:
 
 
 def extra_consumers(section: Section) -> tuple[Consumer, ...]:
-    """`consumers` of a document whose dialect has no such word; anything but a list of mappings is somebody else's."""
+    """`consumers` of a document whose dialect has no such word.
+
+    Anything but a list of mappings is somebody else's, and so is one in which nobody has a name.
+    """
     entries = section.data.get("consumers")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return ()
+    if not any("name" in entry for entry in entries):
         return ()
     return consumers_of(section.sections("consumers"))
 

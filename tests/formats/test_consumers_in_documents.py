@@ -80,7 +80,7 @@ def test_no_dialect_loses_a_consumer(dialect):
             "{name: a, digest: daily}",
             "error: 'digest' must be true or false, not the text 'daily' (write `digest: true`)",
         ),
-        ("{contact: a@example.com}", "error: a consumer has no 'name' (give it one: `name: ...`)"),
+        ("{name: b}, {contact: a@example.com}", "error: a consumer has no 'name' (give it one: `name: ...`)"),
         ("{name: a, contact: nobody}", "warning: the consumer 'a' cannot be reached: 'nobody' is neither an address"),
         (
             "{name: a, fields: [totl]}",
@@ -97,8 +97,9 @@ def test_what_is_wrong_with_a_consumer_is_said_at_its_place(dialect, entry, said
 
 
 @pytest.mark.parametrize("dialect", ["datacontract", "soda"])
-def test_consumers_of_another_kind_are_somebody_elses(dialect):
-    contract, findings = examine(HEADS[dialect].replace("[%s]", "everybody"))
+@pytest.mark.parametrize("written", ["everybody", "[]", "{a: b}", "[a, b]", "[{team: a, reads: b}]"])
+def test_consumers_of_another_kind_are_somebody_elses(dialect, written):
+    contract, findings = examine(HEADS[dialect].replace("[%s]", written))
     assert contract is not None
     assert contract.consumers == ()
     assert any("consumers" in found.message and found.level != "error" for found in findings)
