@@ -187,6 +187,8 @@ def test_a_folder_is_published_whole_or_not_at_all(registry: Registry) -> None:
     assert [one.contract_id for one in registry.contracts()] == ["urn:a:x", "urn:a:y", "urn:a:z"]
     assert registry.outbox.counts()[State.WAITING] == 1
     assert registry.publish_all([], by="ci") == []
+    twice = registry.publish_all([contract(id="urn:a:w"), contract(id="urn:a:w")], by="ci")
+    assert [str(one.outcome) for one in twice] == ["published", "unchanged"]
 
 
 def test_who_is_to_be_told_is_asked_once_for_each_new_version(registry: Registry) -> None:
