@@ -7,7 +7,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,8 +57,8 @@ def exchange(
         answer = _once(method, url, body, headers, name=name, timeout=timeout)
         if answer.status not in (301, 302, 303, 307, 308):
             return answer
-        target = urlsplit(urljoin(url.geturl(), answer.headers.get("location", "")))
-        if answer.status not in (307, 308) or not _same(target, origin):
+        target = _target(url, answer)
+        if answer.status not in (307, 308) or target is None or _origin_of(target) != origin:
             raise DeliveryError(
                 name,
                 f"the receiver answered {answer.status} and leads elsewhere, where nothing is sent",
@@ -74,11 +73,18 @@ def _origin(url: SplitResult) -> tuple[str, str, int]:
     return url.scheme.lower(), url.hostname or "", url.port or _PORTS[url.scheme.lower()]
 
 
-def _same(url: SplitResult, origin: tuple[str, str, int]) -> bool:
+def _target(url: SplitResult, answer: Answer) -> SplitResult | None:
     try:
-        return url.scheme.lower() in _PORTS and _origin(url) == origin
+        return urlsplit(urljoin(url.geturl(), answer.headers.get("location", "")))
     except ValueError:
-        return False
+        return None
+
+
+def _origin_of(url: SplitResult) -> tuple[str, str, int] | None:
+    try:
+        return _origin(url) if url.scheme.lower() in _PORTS else None
+    except ValueError:
+        return None
 
 
 def _once(
@@ -87,17 +93,19 @@ def _once(
     scheme, host, port = _origin(url)
     if not host:
         raise DeliveryError(name, "the contact names no host", permanent=True, hint="correct it")
-    connection = (
-        http.client.HTTPSConnection(host, port, timeout=timeout, context=_trusted())
-        if scheme == "https"
-        else http.client.HTTPConnection(host, port, timeout=timeout)
-    )
+    try:
+        connection = (
+            http.client.HTTPSConnection(host, port, timeout=timeout, context=_trusted())
+            if scheme == "https"
+            else http.client.HTTPConnection(host, port, timeout=timeout)
+        )
+    except http.client.InvalidURL as error:
+        raise DeliveryError(name, reason_of(error), permanent=True) from None
     # A socket's own timeout is for each read, and a receiver may send one byte at a time for ever.
     late = threading.Event()
     watch = threading.Timer(timeout, _cut, (connection, late))
     watch.daemon = True
     watch.start()
-    began = time.monotonic()
     try:
         target = quote(url.path or "/", safe=_SAFE) + (f"?{quote(url.query, safe=_SAFE)}" if url.query else "")
         connection.request(method, target, body=body, headers={"User-Agent": _USER_AGENT, **headers})
@@ -106,10 +114,9 @@ def _once(
         if late.is_set():
             raise TimeoutError
         return Answer(response.status, {key.lower(): value for key, value in response.getheaders()}, read)
-    except (OSError, http.client.HTTPException, ValueError):
-        if late.is_set() or time.monotonic() - began >= timeout:
-            error = TimeoutError()
-        raise DeliveryError(name, reason_of(error), permanent=isinstance(error, _WRONGLY_WRITTEN)) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        cause = TimeoutError() if late.is_set() else error
+        raise DeliveryError(name, reason_of(cause), permanent=isinstance(cause, _WRONGLY_WRITTEN)) from None
     finally:
         watch.cancel()
         connection.close()

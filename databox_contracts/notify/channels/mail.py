@@ -61,8 +61,10 @@ class MailChannel:
             raise DeliveryError(
                 address.shown, f"the mail server answered {error.smtp_code}", permanent=error.smtp_code >= 500
             ) from None
-        except smtplib.SMTPServerDisconnected:
-            raise DeliveryError(address.shown, "the mail server closed the connection") from None
+        except smtplib.SMTPServerDisconnected as error:
+            # That it did not answer in time is the cause of what smtplib says then.
+            cause = error.__context__ if isinstance(error.__context__, TimeoutError) else ConnectionResetError()
+            raise DeliveryError(address.shown, f"the mail server: {reason_of(cause)}") from None
         except (OSError, smtplib.SMTPException) as error:
             raise DeliveryError(address.shown, f"the mail server: {reason_of(error)}") from None
 
@@ -151,9 +153,14 @@ class _Server:
     def _connect(self, smtp: list[smtplib.SMTP], timeout: float) -> None:
         trusted = ssl.create_default_context() if self.implicit_tls or self.needs_tls else None
         if self.implicit_tls:
-            smtp.append(smtplib.SMTP_SSL(self.host, self.port, timeout=timeout, context=trusted))
+            smtp.append(smtplib.SMTP_SSL(timeout=timeout, context=trusted))
         else:
-            smtp.append(smtplib.SMTP(self.host, self.port, timeout=timeout))
+            smtp.append(smtplib.SMTP(timeout=timeout))
+        # Given to the constructor, the host would be connected to before anybody could cut it off.
+        smtp[0]._host = self.host  # type: ignore[attr-defined]
+        code, _ = smtp[0].connect(self.host, self.port)
+        if code != 220:
+            raise smtplib.SMTPConnectError(code, "")
         smtp[0].ehlo_or_helo_if_needed()
         if self.needs_tls and not self.implicit_tls:
             smtp[0].starttls(context=trusted)
