@@ -17,7 +17,12 @@ from databox_contracts.notify.channels.http import MOST_ANSWER, retry_after
 from databox_contracts.notify.message import render
 
 SECRET = "topsecret-4711"
-ENVIRON = {"HOOK": SECRET, "TOKEN": "token-0815", "PW": "pass/wörd@1", "SIGNED": "whsec_" + base64.b64encode(b"k").decode()}
+ENVIRON = {
+    "HOOK": SECRET,
+    "TOKEN": "token-0815",
+    "PW": "pass/wörd@1",
+    "SIGNED": "whsec_" + base64.b64encode(b"k").decode(),
+}
 
 
 def send(one, contact, **settings):
@@ -240,7 +245,10 @@ def test_a_path_is_sent_as_it_is_meant(httpserver, notification):
 def test_no_secret_is_logged_even_at_debug_level(httpserver, notification, caplog):
     httpserver.expect_request("/x").respond_with_data("", status=500)
     with caplog.at_level(logging.DEBUG), pytest.raises(DeliveryError):
-        send(notification(), httpserver.url_for("/x").replace("http://", "http://me:${PW}@") + "?k=${HOOK}#secret=${HOOK}")
+        send(
+            notification(),
+            httpserver.url_for("/x").replace("http://", "http://me:${PW}@") + "?k=${HOOK}#secret=${HOOK}",
+        )
     ours = "".join(record.getMessage() for record in caplog.records if record.name != "werkzeug")
     assert SECRET not in ours
     assert "pass" not in ours

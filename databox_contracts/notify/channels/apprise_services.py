@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -38,6 +39,12 @@ class AppriseChannel:
 
     def __init__(self, settings: Settings) -> None:
         self._timeout = settings.timeout
+        with warnings.catch_warnings():
+            # Its plugins are loaded by the first URL, and one of them uses what Python is about to drop.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import apprise
+
+            apprise.Apprise.instantiate("json://localhost", suppress_exceptions=True)
 
     def send(self, message: Message, address: Address) -> None:
         """As `Channel.send`."""

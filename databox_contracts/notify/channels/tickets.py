@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import SplitResult, quote
 
-from databox_contracts.errors import DeliveryError
 from databox_contracts.notifications import Notification, TicketStore
 from databox_contracts.notify.channels.http import Answer, exchange, refused
 from databox_contracts.notify.channels.webhook import authorization, bare, signed
@@ -18,6 +18,7 @@ from databox_contracts.notify.settings import Settings
 from databox_contracts.notify.ticket_stores import MemoryTicketStore, ticket_name
 
 _GONE: Final = (404, 410)
+_LOG: Final = logging.getLogger(__name__)
 _ID: Final = "id"
 
 
@@ -66,13 +67,14 @@ class TicketChannel:
         found = answer.json()
         id = found.get(key) if isinstance(found, dict) else None
         if not isinstance(id, str | int) or isinstance(id, bool) or id == "":
-            # It is open, so sending it again would open another; only what comes later cannot be joined to it.
-            raise DeliveryError(
+            # It is open, so sending it again would open another.
+            _LOG.error(
+                "%s opened a ticket and answered without %r, so it cannot be brought up to date: name the entry of the "
+                "answer that holds its id in the contact, such as #id=number",
                 address.shown,
-                f"the receiver opened a ticket and its answer has no {key!r}, so it cannot be updated",
-                permanent=True,
-                hint="name the answer's entry in the contact: #id=number",
+                key,
             )
+            return
         self._store.keep(one.contact, ticket, str(id))
 
     def _exchange(self, method: str, id: str | None, content: dict[str, Any], key: str, address: Address) -> Answer:

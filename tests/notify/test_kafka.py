@@ -1,0 +1,157 @@
+"""Kafka, as librdkafka's mock broker has it: a TCP server that other clients talk to, and that is taken down and up."""
+
+import ctypes
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+import databox_contracts as dbc
+from databox_contracts.errors import DeliveryError
+from databox_contracts.notify import Channels, KafkaNotificationHandler, Settings
+from databox_contracts.notify.building import from_report, report_key
+from databox_contracts.notify.message import render
+
+REPORT = dbc.SchemaDiff(
+    dbc.SchemaVersion("TradeSchemaV1", "1.0.0", {"symbol": str, "price": float}),
+    dbc.SchemaVersion("TradeSchemaV2", "2.0.0", {"symbol": str, "close_price": float}),
+).generate_report()
+
+
+class Cluster:
+    """librdkafka's mock cluster of one broker, by its C interface, which the Python client does not show."""
+
+    def __init__(self) -> None:
+        folder = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
+        self._lib = lib = ctypes.CDLL(str(next(folder.glob("librdkafka*.so*"))))
+        for name in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_mock_cluster_new"):
+            getattr(lib, name).restype = ctypes.c_void_p
+        lib.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+        error = ctypes.create_string_buffer(512)
+        self._client = ctypes.c_void_p(lib.rd_kafka_new(0, ctypes.c_void_p(lib.rd_kafka_conf_new()), error, 512))
+        self._cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(self._client, 1))
+        self.bootstrap = lib.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+
+    def down(self) -> None:
+        assert self._lib.rd_kafka_mock_broker_set_down(self._cluster, 1) == 0
+
+    def up(self) -> None:
+        assert self._lib.rd_kafka_mock_broker_set_up(self._cluster, 1) == 0
+
+    def messages(self, topic, count):
+        """The first `count` messages of a topic; fewer if no more come."""
+        reader = confluent_kafka.Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+        )
+        metadata = reader.list_topics(topic, timeout=10)
+        reader.assign(
+            [confluent_kafka.TopicPartition(topic, number, 0) for number in metadata.topics[topic].partitions]
+        )
+        found = []
+        while len(found) < count:
+            message = reader.poll(5)
+            if message is None:
+                break
+            if message.error() is None:
+                found.append(message)
+        reader.close()
+        return found
+
+    def close(self) -> None:
+        self._lib.rd_kafka_mock_cluster_destroy(self._cluster)
+        self._lib.rd_kafka_destroy(self._client)
+
+
+@pytest.fixture
+def cluster():
+    one = Cluster()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def channels():
+    made = Channels(Settings(environ={"PW": "s3cret-4711"}, timeout=5.0))
+    yield made
+    made.close()
+
+
+def test_a_breaking_change_is_published_with_its_versions_and_fields(cluster, channels):
+    consumer = dbc.Consumer("Quant team", f"kafka://{cluster.bootstrap}", ["TradeSchemaV1"])
+    one = from_report(REPORT, [consumer], occurred_at=datetime(2026, 3, 1, tzinfo=UTC))[0]
+    channels.send(render(one, channels.settings), one.contact)
+    (message,) = cluster.messages("schema.breaking-changes", 1)
+    assert message.key() == b"TradeSchemaV1"
+    assert message.headers() == [("Idempotency-Key", one.key.encode())]
+    body = json.loads(message.value())
+    assert {name: body[name] for name in ("schema", "from_version", "to_version", "breaking_fields", "timestamp")} == {
+        "schema": "TradeSchemaV1",
+        "from_version": "1.0.0",
+        "to_version": "2.0.0",
+        "breaking_fields": ["price"],
+        "timestamp": "2026-03-01T00:00:00+00:00",
+    }
+    assert (body["key"], body["consumer"]) == (one.key, "Quant team")
+
+
+def test_other_news_has_the_same_entries(cluster, channels, notification):
+    one = notification(contact=f"kafka://{cluster.bootstrap}/other-topic", facts={"version": "3.1.0"})
+    channels.send(render(one, channels.settings), one.contact)
+    body = json.loads(cluster.messages("other-topic", 1)[0].value())
+    assert (body["schema"], body["from_version"], body["to_version"]) == ("trades", None, "3.1.0")
+    assert body["breaking_fields"] == []
+
+
+def test_the_handler_of_the_bus_publishes_a_report_once(cluster):
+    handler = KafkaNotificationHandler(cluster.bootstrap, timeout=5, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC))
+    bus = dbc.NotificationBus([handler])
+    bus.register(dbc.Consumer("A", None, ["TradeSchemaV1"]))
+    bus.register(dbc.Consumer("B", None, ["TradeSchemaV1"]))
+    bus.notify(REPORT)
+    handler.close()
+    (message,) = cluster.messages("schema.breaking-changes", 1)
+    assert json.loads(message.value()) == {
+        "schema": "TradeSchemaV1",
+        "from_version": "1.0.0",
+        "to_version": "2.0.0",
+        "breaking_fields": ["price"],
+        "timestamp": "2026-03-01T00:00:00+00:00",
+        "key": report_key(REPORT),
+    }
+    assert bus.failures == ()
+
+
+def test_a_broker_that_goes_down_and_comes_back(cluster, notification):
+    channels = Channels(Settings(environ={}, timeout=1.5))
+    first, second = (notification(n, contact=f"kafka://{cluster.bootstrap}/t") for n in (1, 2))
+    channels.send(render(first, channels.settings), first.contact)
+    cluster.down()
+    with pytest.raises(DeliveryError, match="the brokers did not take it: msg timed out") as caught:
+        channels.send(render(second, channels.settings), second.contact)
+    assert not caught.value.permanent
+    cluster.up()
+    channels.send(render(second, channels.settings), second.contact)
+    channels.close()
+    assert [json.loads(one.value())["key"] for one in cluster.messages("t", 2)] == [first.key, second.key]
+
+
+def test_no_broker_there(serve, notification, capfd):
+    gone = serve(lambda connection: None)
+    gone.close()
+    channels = Channels(Settings(environ={"PW": "s3cret-4711"}, timeout=1.0))
+    one = notification(contact=f"kafka://me:${{PW}}@127.0.0.1:{gone.port}/t")
+    with pytest.raises(DeliveryError) as caught:
+        channels.send(render(one, channels.settings), one.contact)
+    channels.close()
+    assert not caught.value.permanent
+    assert str(caught.value).startswith(f"kafka://127.0.0.1:{gone.port}: the brokers did not take it")
+    assert "s3cret" not in str(caught.value) + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("contact", ["kafka://", "kafka:///topic", "kafka://me:x@h:1/t?mechanism=NOPE"])
+def test_a_contact_that_cannot_work_is_refused_for_good(channels, notification, contact):
+    with pytest.raises(DeliveryError) as caught:
+        channels.send(render(notification(), channels.settings), contact)
+    assert caught.value.permanent
