@@ -311,3 +311,61 @@ class DeliveryError(DataboxError):
         self.reason = reason
         self.permanent = permanent
         self.retry_after = retry_after
+
+
+class RegistryError(DataboxError):
+    """The registry refuses what it was asked for, or its database cannot be used as it is."""
+
+
+class RegistryUnavailableError(RegistryError):
+    """The registry's database does not answer: locked, stopped or out of reach. Nothing that was begun is half done."""
+
+
+class RegistryTooNewError(RegistryError):
+    """A registry whose tables a newer version of this package has made."""
+
+    def __init__(self, place: str, version: int, known: int) -> None:
+        super().__init__(
+            f"the registry {place} is of schema version {version}, and this package knows versions up to {known}",
+            hint="Upgrade databox_contracts here to the version that upgraded the registry.",
+        )
+        self.version = version
+        self.known = known
+
+
+class ContractConflictError(RegistryError):
+    """Another content under a version that is published; the digests are the published content's and the new one's."""
+
+    def __init__(self, contract: str, version: str, published: str, new: str, *, published_as: str) -> None:
+        also = f" (as {published_as}, which is the same version)" if published_as != version else ""
+        super().__init__(
+            f"{contract} {version} is published already{also} with other content: "
+            f"published {published}, now given {new}",
+            hint="Give the changed contract a new version; what is published stays as it is.",
+        )
+        self.contract = contract
+        self.version = version
+        self.published = published
+        self.new = new
+
+
+class UnknownContractError(RegistryError):
+    """A contract, or a version of one, that is not in the registry; `known` are the nearest names or all versions."""
+
+    def __init__(self, contract: str, version: str | None = None, *, known: Sequence[str] = ()) -> None:
+        what = f"no contract {contract!r}" if version is None else f"no version of {contract} that is {version!r}"
+        hint = f"There is: {', '.join(known)}." if known else "`databox-contracts registry list` shows what there is."
+        super().__init__(f"the registry has {what}", hint=hint)
+        self.contract = contract
+        self.version = version
+        self.known = tuple(known)
+
+
+class LifecycleError(RegistryError):
+    """A version that may not become active, deprecated or retired (yet); `reasons` are sentences."""
+
+    def __init__(self, contract: str, version: str, reasons: Sequence[str], *, hint: str | None = None) -> None:
+        super().__init__(f"{contract} {version}: {'; '.join(reasons)}", hint=hint)
+        self.contract = contract
+        self.version = version
+        self.reasons = tuple(reasons)

@@ -53,6 +53,10 @@ COMMANDS: Final = (
     Command("check-migration", "check_migration", "tell whether a SQL migration breaks the consumers of a contract"),
     Command("verify", "verify", "verify data against a contract"),
     Command("quarantine", "quarantine", "look at held rows; release those that a corrected contract accepts"),
+    Command(
+        "registry", "registry", "publish contracts; see their versions and consumers, and lead versions to their end"
+    ),
+    Command("outbox", "outbox", "look at messages that wait or were given up; send these again"),
 )
 
 

@@ -93,10 +93,11 @@ def test_no_secret_is_logged_even_at_debug_level(httpserver, notification, caplo
 
 
 class Answer:
-    status_code = 202
-    headers: dict[str, str] = {}
-    content = b"{}"
-    text = "{}"
+    def __init__(self, status, content):
+        self.status_code = status
+        self.headers = {}
+        self.content = content
+        self.text = content.decode()
 
 
 def test_an_incident_is_opened_and_resolved_under_the_tickets_name(notification, monkeypatch):
@@ -104,7 +105,9 @@ def test_an_incident_is_opened_and_resolved_under_the_tickets_name(notification,
 
     posted = []
     monkeypatch.setattr(
-        pagerduty.requests, "post", lambda url, data=None, **_: posted.append((url, json.loads(data))) or Answer
+        pagerduty.requests,
+        "post",
+        lambda url, data=None, **_: posted.append((url, json.loads(data))) or Answer(202, b"{}"),
     )
     contact = "pagerduty://R0123456789012345678901234567890@A012345678901234567890"
     opened = notification(ticket='["trades","t.price.maximum",null]')
@@ -121,16 +124,13 @@ def test_slack_gets_its_own_form_from_its_own_address(notification, monkeypatch)
 
     def request(method, url, data=None, **_):
         posted.append((url, data))
-        answer = Answer()
-        answer.status_code, answer.content = 200, b"ok"
-        return answer
+        return Answer(200, b"ok")
 
     monkeypatch.setattr(slack.requests, "request", request)
     one = notification(title="a_b is <!channel> broken", facts={"what": ["price *is* gone"]})
     send(one, "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ")
     (url, data) = posted[0]
     assert url == "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
-    print(data)
     assert one.key in str(data)
     assert "<!channel>" not in str(data)
 

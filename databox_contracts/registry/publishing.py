@@ -1,0 +1,236 @@
+"""Publishing: a version is stored once and stays, together with its consumers and with those who are to be told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, delete, select, update
+
+from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
+from databox_contracts.formats import dump_contract, load_contract
+from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
+from databox_contracts.model import Contract
+from databox_contracts.notifications import Notification
+from databox_contracts.registry.api import Announce
+from databox_contracts.registry.contacts import contacts_of, refuse_secrets
+from databox_contracts.registry.enqueuing import enqueue_in
+from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
+from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.statements import Scribe, insert_missing
+from databox_contracts.registry.texts import ascending, named, ordinal, storable
+from databox_contracts.registry.transitions import deprecated, retired
+from databox_contracts.registry.versions_of import stored, versions_in
+
+_STATUSES: Final = {
+    "proposed": Status.DRAFT,
+    "draft": Status.DRAFT,
+    "active": Status.ACTIVE,
+    "deprecated": Status.DEPRECATED,
+    "retired": Status.RETIRED,
+}
+_ORDER: Final = tuple(Status)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A contract as it is to be stored."""
+
+    contract: Contract
+    ordinal: str
+    content: str
+    digest: str
+    status: Status
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its contract's id and its version in the one spelling."""
+        return self.contract.id, self.ordinal
+
+
+def prepare(contract: Contract) -> Prepared:
+    """The contract's canonical text and digest. Raises `RegistryError` for what cannot be stored."""
+    named("the contract's id", contract.id)
+    named(f"the version of {contract.id}", contract.version)
+    for consumer in contract.consumers:
+        named(f"the name of a consumer of {contract.id}", consumer.name)
+        refuse_secrets(consumer.name, contacts_of(consumer))
+    content = storable(f"the text of {contract.id}", dump_contract(contract))
+    _read_again(contract, content)
+    return Prepared(
+        contract,
+        ordinal(contract.version),
+        content,
+        digest_of(contract),
+        _STATUSES.get(contract.status.strip().lower(), Status.ACTIVE),
+    )
+
+
+def _read_again(contract: Contract, content: str) -> None:
+    """What nobody could read from the registry again must not get into it."""
+    try:
+        load_contract(content)
+    except ContractError as error:
+        raise RegistryError(
+            f"{contract.id} {contract.version} cannot be kept, since it cannot be read again: {error.message}",
+            hint=error.hint or "`databox-contracts lint` tells what is wrong with it.",
+        ) from error
+
+
+def digest_of(contract: Contract) -> str:
+    """SHA-256 of what the contract promises: without its status and its days, which move on while it stays the same."""
+    custom = {name: value for name, value in contract.custom.items() if name not in (EFFECTIVE, SUNSET)}
+    promises = contract.model_copy(update={"status": str(Status.ACTIVE), "custom": custom})
+    return hashlib.sha256(dump_contract(promises).encode()).hexdigest()
+
+
+def publish_in(
+    connection: Connection,
+    prepared: Sequence[Prepared],
+    scribe: Scribe,
+    notifications: Sequence[Notification] | Announce,
+) -> list[Publication]:
+    """Publish all in the connection's transaction, or raise."""
+    ids = sorted({one.contract.id for one in prepared})
+    insert_missing(connection, CONTRACTS, [{"id": one} for one in ids])
+    # Whoever publishes another version of the same contract waits; in this order nobody waits for each other.
+    connection.execute(select(CONTRACTS).where(CONTRACTS.c.id.in_(ids)).order_by(CONTRACTS.c.id).with_for_update())
+    done: list[Publication] = []
+    told: list[Notification] = []
+    for one in prepared:
+        publication, previous = _publish_one(connection, one, scribe)
+        if publication.outcome is Outcome.PUBLISHED and callable(notifications):
+            fresh = list(notifications(one.contract, previous))
+            told += fresh
+            publication = replace(publication, notified=len(fresh))
+        done.append(publication)
+    if not callable(notifications) and any(one.outcome is not Outcome.UNCHANGED for one in done):
+        told = list(notifications)
+        done[0] = replace(done[0], notified=len(told))
+    enqueue_in(connection, told, scribe.at)
+    return done
+
+
+def _publish_one(connection: Connection, one: Prepared, scribe: Scribe) -> tuple[Publication, StoredVersion | None]:
+    known = versions_in(connection, one.contract.id)
+    previous = _previous(one, known, scribe.at)
+    name = previous.version if previous is not None else None
+    row: Any = connection.execute(
+        select(VERSIONS).where(VERSIONS.c.contract == one.contract.id, VERSIONS.c.ordinal == one.ordinal)
+    ).one_or_none()
+    if row is None:
+        found = _insert(connection, one, scribe)
+        _register(connection, one, known, scribe)
+        return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
+    found = stored(row)
+    if one.digest != row.digest and one.digest != _digest_today(row.content):
+        raise ContractConflictError(
+            one.contract.id, one.contract.version, row.digest, one.digest, published_as=row.version
+        )
+    if row.publication == scribe.mark:
+        # This very call stored it, and the answer to its commit was lost.
+        return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
+    moved = _move_on(connection, one, found, scribe)
+    outcome = Outcome.CHANGED if moved != found else Outcome.UNCHANGED
+    return Publication(outcome=outcome, stored=moved, previous=name), previous
+
+
+def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVersion:
+    contract = one.contract
+    row = {
+        "contract": contract.id,
+        "ordinal": one.ordinal,
+        "version": contract.version,
+        "title": storable("the contract's name", contract.title),
+        "status": str(one.status),
+        "digest": one.digest,
+        "content": one.content,
+        "published_at": scribe.at,
+        "published_by": scribe.who,
+        "publication": scribe.mark,
+        "effective": effective_date(contract),
+        "sunset": sunset_date(contract),
+    }
+    connection.execute(VERSIONS.insert().values(**row))
+    scribe.note(connection, "publish", contract.id, version=contract.version, digest=one.digest)
+    return versions_in(connection, contract.id, one.ordinal)[0]
+
+
+def _register(connection: Connection, one: Prepared, known: Sequence[StoredVersion], scribe: Scribe) -> None:
+    """The consumers that the newest version declares are those of the contract."""
+    own = ascending(one.contract.version, scribe.at)
+    if any(ascending(other.version, other.published_at) > own for other in known):
+        return
+    connection.execute(
+        delete(CONSUMERS).where(CONSUMERS.c.contract == one.contract.id, CONSUMERS.c.origin == str(Origin.CONTRACT))
+    )
+    rows = [
+        {
+            "contract": one.contract.id,
+            "name": consumer.name,
+            "origin": str(Origin.CONTRACT),
+            "declared": consumer.model_dump(mode="json"),
+            "registered_at": scribe.at,
+            "registered_by": scribe.who,
+        }
+        for consumer in one.contract.consumers
+    ]
+    insert_missing(connection, CONSUMERS, rows)
+
+
+def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:
+    """The version that readers of the given one had before: the greatest below it that is or was in force."""
+    own = ascending(one.contract.version, at)
+    below = [
+        other
+        for other in known
+        if ordinal(other.version) != one.ordinal
+        and other.status is not Status.DRAFT
+        and ascending(other.version, other.published_at) < own
+    ]
+    return below[-1] if below else None
+
+
+def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe: Scribe) -> StoredVersion:
+    """A published version whose document has got another status or day meanwhile; it never goes back."""
+    contract = one.contract
+    effective = effective_date(contract)
+    values: dict[str, Any] = {}
+    if effective is not None and effective != found.effective:
+        values["effective"] = effective
+    if one.status is Status.ACTIVE and found.status is Status.DRAFT:
+        values["status"] = str(Status.ACTIVE)
+    if values:
+        connection.execute(
+            update(VERSIONS)
+            .where(VERSIONS.c.contract == contract.id, VERSIONS.c.ordinal == one.ordinal)
+            .values(**values)
+        )
+        scribe.note(
+            connection,
+            "restate",
+            contract.id,
+            version=found.version,
+            **{key: str(value) for key, value in values.items()},
+        )
+        found = versions_in(connection, contract.id, one.ordinal)[0]
+    ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
+    sunset = sunset_date(contract)
+    if one.status is Status.DEPRECATED and (
+        ahead or (found.status is one.status and sunset not in (None, found.sunset))
+    ):
+        return deprecated(connection, found, sunset, scribe, contract=contract)
+    if one.status is Status.RETIRED and ahead:
+        return retired(connection, found, scribe)
+    return found
+
+
+def _digest_today(content: str) -> str | None:
+    """The digest of what was stored as this version of the package would take it; its text may be another by now."""
+    try:
+        return digest_of(load_contract(content))
+    except DataboxError:
+        return None
