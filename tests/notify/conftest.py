@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -84,10 +85,8 @@ class SocketServer:
     def close(self) -> None:
         self._over.set()
         # A blocked accept is not woken by close alone.
-        try:
+        with suppress(OSError):
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            pass
         self._listening.close()
         self._thread.join(timeout=10)
 
