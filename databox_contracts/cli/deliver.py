@@ -26,6 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--idle", metavar="S", type=_seconds, default=5.0, help="look again after so many seconds (5)")
     parser.add_argument("--timeout", metavar="S", type=_seconds, default=30.0, help="give a receiver so long (30)")
     parser.add_argument(
+        "--lease",
+        metavar="S",
+        type=_seconds,
+        default=120.0,
+        help="another worker takes over from one that died after so many seconds (120)",
+    )
+    parser.add_argument(
         "--digest-from",
         metavar="N",
         type=_number,
@@ -38,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="where a contract is read, with {contract} and {version} in it ($DATABOX_CONTRACTS_URL)",
     )
-    parser.add_argument("--smtp-url", metavar="URL", help="the mail server, smtps://user:${PASSWORD}@host ($DATABOX_SMTP_URL)")
+    parser.add_argument(
+        "--smtp-url", metavar="URL", help="the mail server, smtps://user:${PASSWORD}@host ($DATABOX_SMTP_URL)"
+    )
     parser.add_argument("--mail-from", metavar="ADDRESS", help="who writes the mails ($DATABOX_MAIL_FROM)")
     parser.add_argument("--tickets", metavar="DIR", help="remember open tickets in this directory")
     add_registry(parser)
@@ -55,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
             raise DataboxError(
                 "a service does not show its outbox", hint="Name the registry's database with --registry."
             )
+        outbox.lease_length = timedelta(seconds=args.lease)
         channels = Channels(_settings(args))
         delivery = Delivery(outbox, channels, digest_from=args.digest_from or None)
         with closing(channels), _logged(), _stopped_by_signals(delivery):

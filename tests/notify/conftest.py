@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -9,8 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import pytest
 from aiosmtpd.controller import Controller
 
@@ -138,3 +141,54 @@ def mailbox() -> Iterator[Mailbox]:
     box.port = controller.port  # type: ignore[attr-defined]
     yield box
     controller.stop()
+
+
+class Cluster:
+    """librdkafka's mock cluster of one broker, by its C interface, which the Python client does not show."""
+
+    def __init__(self) -> None:
+        folder = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
+        self._lib = lib = ctypes.CDLL(str(next(folder.glob("librdkafka*.so*"))))
+        for name in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_mock_cluster_new"):
+            getattr(lib, name).restype = ctypes.c_void_p
+        lib.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+        error = ctypes.create_string_buffer(512)
+        self._client = ctypes.c_void_p(lib.rd_kafka_new(0, ctypes.c_void_p(lib.rd_kafka_conf_new()), error, 512))
+        self._cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(self._client, 1))
+        self.bootstrap = lib.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+
+    def down(self) -> None:
+        assert self._lib.rd_kafka_mock_broker_set_down(self._cluster, 1) == 0
+
+    def up(self) -> None:
+        assert self._lib.rd_kafka_mock_broker_set_up(self._cluster, 1) == 0
+
+    def messages(self, topic: str, count: int) -> list[Any]:
+        """The first `count` messages of a topic; fewer if no more come."""
+        reader = confluent_kafka.Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+        )
+        metadata = reader.list_topics(topic, timeout=10)
+        reader.assign(
+            [confluent_kafka.TopicPartition(topic, number, 0) for number in metadata.topics[topic].partitions]
+        )
+        found: list[Any] = []
+        while len(found) < count:
+            message = reader.poll(5)
+            if message is None:
+                break
+            if message.error() is None:
+                found.append(message)
+        reader.close()
+        return found
+
+    def close(self) -> None:
+        self._lib.rd_kafka_mock_cluster_destroy(self._cluster)
+        self._lib.rd_kafka_destroy(self._client)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    one = Cluster()
+    yield one
+    one.close()

@@ -24,7 +24,17 @@ def seconds(clock, attempts, *, random=0.0, age=None, pace=PACE, **error):
 
 @pytest.mark.parametrize(
     ("attempts", "random", "pause"),
-    [(1, 0, 10), (2, 0, 20), (3, 0, 40), (9, 0, 2560), (10, 0, 3600), (99, 0, 3600), (1, 1, 5), (3, 0.5, 30), (50, 1, 1800)],
+    [
+        (1, 0, 10),
+        (2, 0, 20),
+        (3, 0, 40),
+        (9, 0, 2560),
+        (10, 0, 3600),
+        (99, 0, 3600),
+        (1, 1, 5),
+        (3, 0.5, 30),
+        (50, 1, 1800),
+    ],
 )
 def test_the_pause_doubles_up_to_its_longest_and_up_to_half_is_left_out(clock, attempts, random, pause):
     assert seconds(clock, attempts, random=random) == pause

@@ -70,7 +70,9 @@ def test_what_waits_is_sent_once_in_order(outbox, recorder, clock, notification)
     assert outbox.counts() == {State.WAITING: 0, State.SENT: 10, State.DEAD: 0}
 
 
-def test_one_that_waits_for_its_next_attempt_holds_up_its_contact_and_nobody_else(outbox, recorder, clock, notification):
+def test_one_that_waits_for_its_next_attempt_holds_up_its_contact_and_nobody_else(
+    outbox, recorder, clock, notification
+):
     outbox.enqueue([notification(1, contact="a@x"), notification(2, contact="a@x"), notification(1, contact="b@x")])
     recorder.failing = [down()]
     assert worker(outbox, recorder, clock).drain() == Totals(sent=1, failed=1)
@@ -137,7 +139,9 @@ def test_who_wishes_a_digest_gets_one_of_two(outbox, recorder, clock, notificati
     assert [len(message.notifications) for _, message in recorder.messages] == [2]
 
 
-@pytest.mark.parametrize("contact", ["https://h/x", "kafka://h:1", "log:", "ticket+https://h", "pagerduty://${TOKEN}@x"])
+@pytest.mark.parametrize(
+    "contact", ["https://h/x", "kafka://h:1", "log:", "ticket+https://h", "pagerduty://${TOKEN}@x"]
+)
 def test_machines_get_each_alone(outbox, recorder, clock, notification, contact):
     outbox.enqueue([notification(n, contact=contact) for n in range(6)])
     worker(outbox, recorder, clock, digest_from=2).drain()
@@ -283,9 +287,7 @@ def test_it_stops_after_the_current_message(outbox, recorder, clock, notificatio
 
 @pytest.mark.parametrize("consumers", [20])
 def test_two_workers_share_the_work_without_a_double_send(outbox, recorder, clock, notification, consumers):
-    many = [
-        notification(n, consumer=f"consumer {c}", contact=f"c{c}@x") for n in range(10) for c in range(consumers)
-    ]
+    many = [notification(n, consumer=f"consumer {c}", contact=f"c{c}@x") for n in range(10) for c in range(consumers)]
     outbox.enqueue(many)
     workers = [worker(outbox, recorder, clock) for _ in range(2)]
     threads = [threading.Thread(target=one.drain) for one in workers]

@@ -1,11 +1,8 @@
 """Kafka, as librdkafka's mock broker has it: a TCP server that other clients talk to, and that is taken down and up."""
 
-import ctypes
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
-import confluent_kafka
 import pytest
 
 import databox_contracts as dbc
@@ -18,57 +15,6 @@ REPORT = dbc.SchemaDiff(
     dbc.SchemaVersion("TradeSchemaV1", "1.0.0", {"symbol": str, "price": float}),
     dbc.SchemaVersion("TradeSchemaV2", "2.0.0", {"symbol": str, "close_price": float}),
 ).generate_report()
-
-
-class Cluster:
-    """librdkafka's mock cluster of one broker, by its C interface, which the Python client does not show."""
-
-    def __init__(self) -> None:
-        folder = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
-        self._lib = lib = ctypes.CDLL(str(next(folder.glob("librdkafka*.so*"))))
-        for name in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_mock_cluster_new"):
-            getattr(lib, name).restype = ctypes.c_void_p
-        lib.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
-        error = ctypes.create_string_buffer(512)
-        self._client = ctypes.c_void_p(lib.rd_kafka_new(0, ctypes.c_void_p(lib.rd_kafka_conf_new()), error, 512))
-        self._cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(self._client, 1))
-        self.bootstrap = lib.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
-
-    def down(self) -> None:
-        assert self._lib.rd_kafka_mock_broker_set_down(self._cluster, 1) == 0
-
-    def up(self) -> None:
-        assert self._lib.rd_kafka_mock_broker_set_up(self._cluster, 1) == 0
-
-    def messages(self, topic, count):
-        """The first `count` messages of a topic; fewer if no more come."""
-        reader = confluent_kafka.Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
-        )
-        metadata = reader.list_topics(topic, timeout=10)
-        reader.assign(
-            [confluent_kafka.TopicPartition(topic, number, 0) for number in metadata.topics[topic].partitions]
-        )
-        found = []
-        while len(found) < count:
-            message = reader.poll(5)
-            if message is None:
-                break
-            if message.error() is None:
-                found.append(message)
-        reader.close()
-        return found
-
-    def close(self) -> None:
-        self._lib.rd_kafka_mock_cluster_destroy(self._cluster)
-        self._lib.rd_kafka_destroy(self._client)
-
-
-@pytest.fixture
-def cluster():
-    one = Cluster()
-    yield one
-    one.close()
 
 
 @pytest.fixture
