@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from databox_contracts.errors import VersionRangeError
+from databox_contracts.errors import DataboxError, VersionRangeError
 from databox_contracts.evolution.changes import ChangeType
+from databox_contracts.evolution.judging import diff
 from databox_contracts.evolution.report import FieldChange, MigrationReport
-from databox_contracts.model import Consumer
+from databox_contracts.formats.durations import parse_duration
+from databox_contracts.lifecycle import effective_date
+from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import EventKind, Notification
 from databox_contracts.notify.addressing import News, addressed, event_of, reading, reads_dataset, reads_field, wants
 from databox_contracts.rules import Severity
@@ -198,3 +202,22 @@ def report_key(report: MigrationReport) -> str:
     """What a message about a change is recognised by that is for nobody in particular, 32 hex digits."""
     text = event_of("", report.schema_name, version_event(report.old_version, report.new_version))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def from_versions(
+    old: Contract | None, new: Contract, consumers: Sequence[Consumer], *, occurred_at: datetime
+) -> list[Notification]:
+    """What the consumers are told when `new` takes the place of `old`; nothing of a first version.
+
+    They have until the new version's effective date, else for the old one's notice period, else for the policy's.
+    """
+    if old is None:
+        return []
+    report = diff(old, new)
+    by = effective_date(new)
+    if by is None and old.notice_period is not None:
+        with suppress(DataboxError):
+            # What is no length of time counts as not said; lint reports it.
+            by = (occurred_at + timedelta(seconds=parse_duration(old.notice_period))).date()
+    names = [dataset.name for dataset in old.datasets]
+    return from_report(report, consumers, occurred_at=occurred_at, by=by, datasets=names, owner=old.owning_team)
