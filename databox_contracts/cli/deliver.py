@@ -126,8 +126,8 @@ def _stopped_by_signals(delivery: Delivery) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+        for at, handler in former.items():
+            signal.signal(at, handler)
 
 
 def _seconds(text: str) -> float:

@@ -104,9 +104,9 @@ class Delivery:
         with self._kept(lease):
             chosen = self._chosen(lease)
             error = self._attempt(chosen, lease)
-            if error is not None and error.permanent and len(chosen) > 1:
-                # One of them may be what is refused: the others must not die with it.
-                chosen = chosen[:1]
+            while error is not None and error.permanent and len(chosen) > 1:
+                # It may be too long, or one of them is what is refused: the others must not die with it.
+                chosen = chosen[: len(chosen) // 2]
                 error = self._attempt(chosen, lease)
             if error is None:
                 self._settle(lease, sent=[one.notification.id for one in chosen])

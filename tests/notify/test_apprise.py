@@ -8,7 +8,7 @@ import pytest
 from databox_contracts.errors import DeliveryError
 from databox_contracts.notify import Channels, Settings
 from databox_contracts.notify.channels import apprise_services
-from databox_contracts.notify.message import render
+from databox_contracts.notify.message import render, render_digest
 from databox_contracts.notify.ticket_stores import ticket_name
 
 SECRET = "topsecret4711"
@@ -127,12 +127,33 @@ def test_slack_gets_its_own_form_from_its_own_address(notification, monkeypatch)
         return Answer(200, b"ok")
 
     monkeypatch.setattr(slack.requests, "request", request)
-    one = notification(title="a_b is <!channel> broken", facts={"what": ["price *is* gone"]})
+    one = notification(title="a_b is <!channel> broken", facts={"what": ["order_items.sku_id is gone"]})
     send(one, "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ")
     (url, data) = posted[0]
     assert url == "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
     assert one.key in str(data)
     assert "<!channel>" not in str(data)
+    assert "order_items.sku_id is gone" in str(data)
+    assert "github" not in str(data)
+
+
+def test_what_is_longer_than_a_service_takes_keeps_its_key(notification, monkeypatch):
+    from apprise.plugins import pagerduty
+
+    posted = []
+    monkeypatch.setattr(
+        pagerduty.requests, "post", lambda url, data=None, **_: posted.append(json.loads(data)) or Answer(202, b"{}")
+    )
+    one = notification(facts={"what": ["w" * 900] * 20})
+    send(one, "pagerduty://R0123456789012345678901234567890@A012345678901234567890")
+    assert posted[0]["payload"]["summary"].endswith(f"…\nReference: {one.key}")
+
+
+def test_a_digest_that_is_too_long_is_refused_so_that_fewer_go(notification):
+    many = [notification(n, facts={"what": ["w" * 900] * 20}) for n in range(10)]
+    with pytest.raises(DeliveryError, match="longer than the service takes") as caught:
+        Channels(SETTINGS).send(render_digest(many, SETTINGS), "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ")
+    assert caught.value.permanent
 
 
 def test_requests_stay_as_they_were_for_everybody_else():

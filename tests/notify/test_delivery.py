@@ -174,6 +174,20 @@ def test_one_that_is_refused_for_good_does_not_take_the_digest_with_it(outbox, r
     assert [one.event for one, _ in outbox.dead()] == ["event 0"]
 
 
+def test_a_digest_that_is_too_long_goes_in_parts(outbox, recorder, clock, notification):
+    outbox.enqueue([notification(n, contact="a@x") for n in range(10)])
+
+    def send(message, contact):
+        if len(message.notifications) > 3:
+            raise down(permanent=True)
+        recorder.messages.append((contact, message))
+
+    recorder.send = send
+    assert worker(outbox, recorder, clock, digest_from=2).drain() == Totals(sent=10)
+    assert [event for _, event in recorder.sent] == [f"event {n}" for n in range(10)]
+    assert outbox.dead() == []
+
+
 def test_a_channel_that_fails_in_an_unknown_way_loses_nothing(outbox, clock, notification, caplog):
     class Broken:
         def send(self, message, address):

@@ -3,11 +3,13 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -145,3 +147,52 @@ def test_a_signal_ends_it_after_the_current_message(database_url, notification, 
         log.seek(0)
         assert log.read().decode().strip() == f"{counts[State.SENT]} sent, 0 to be tried again, 0 given up"
     receiver.close()
+
+
+@pytest.mark.full
+def test_a_database_that_is_stopped_and_started_again(stoppable_postgresql, notification, tmp_path):
+    """Without a crash of the worker each message is sent exactly once, whatever the database goes through."""
+    url = stoppable_postgresql.new_database()
+    receiver = Receiver(moody=False)
+    many = [notification(n, consumer=f"c{n % 3}", contact=f"{receiver.url}/{n % 3}") for n in range(400)]
+    with Registry.open(url) as registry:
+        registry.outbox.enqueue(many)
+    with open(tmp_path / "log", "w+b") as log:
+        process = start(url, log)
+        try:
+            for _ in range(2):
+                before = len(receiver.keys)
+                wait_until(lambda: len(receiver.keys) > before + 20)  # noqa: B023
+                stoppable_postgresql.stop()
+                stoppable_postgresql.start()
+                assert process.poll() is None
+            wait_until(lambda: len(receiver.keys) >= len(many))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) == 0
+    with Registry.open(url) as registry:
+        assert registry.outbox.counts() == {State.WAITING: 0, State.SENT: 400, State.DEAD: 0}
+    receiver.close()
+    assert Counter(key for _, key in receiver.keys) == Counter(one.key for one in many)
+
+
+def test_a_database_that_somebody_else_has_locked(notification, tmp_path):
+    path = tmp_path / "registry.db"
+    receiver = Receiver(moody=False)
+    many = [notification(n, contact=receiver.url) for n in range(100)]
+    with Registry.open(str(path)) as registry:
+        registry.outbox.enqueue(many)
+    with open(tmp_path / "log", "w+b") as log:
+        process = start(str(path), log)
+        try:
+            wait_until(lambda: len(receiver.keys) > 5)
+            with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                time.sleep(1.5)
+                other.execute("ROLLBACK")
+            wait_until(lambda: len(receiver.keys) >= len(many))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) == 0
+    receiver.close()
+    assert [key for _, key in receiver.keys] == [one.key for one in many]

@@ -52,7 +52,12 @@ class AppriseChannel:
 
         with _quiet():
             asset = apprise.AppriseAsset(
-                app_id="databox_contracts", app_desc="databox_contracts", async_mode=False, secure_logging=True
+                app_id="databox_contracts",
+                app_desc="databox_contracts",
+                async_mode=False,
+                secure_logging=True,
+                image_url_mask="",
+                image_url_logo="",
             )
             service: Any = apprise.Apprise.instantiate(self._url(message, address), asset=asset)
             if not isinstance(service, apprise.NotifyBase):
@@ -69,12 +74,12 @@ class AppriseChannel:
                     permanent=True,
                     hint="declare each as a contact of its own",
                 )
-            markdown = apprise.NotifyFormat.MARKDOWN in _formats(service)
+            markdown = _takes_only_markdown(service)
             noted = _Noted()
             with _watching(sys.modules[type(service).__module__], noted):
                 taken = service.notify(
                     title=message.title,
-                    body=_below_title(message.markdown if markdown else message.text),
+                    body=_fitting(message, markdown, service, address.shown),
                     notify_type=apprise.NotifyType("success" if message.resolves else _KINDS[message.severity]),
                     body_format=apprise.NotifyFormat.MARKDOWN if markdown else apprise.NotifyFormat.TEXT,
                 )
@@ -94,14 +99,24 @@ class AppriseChannel:
         """As `Channel.close`."""
 
 
-def _formats(service: Any) -> tuple[Any, ...]:
+def _takes_only_markdown(service: Any) -> bool:
+    # Slack's, for one, is another Markdown, in which the names of columns are shown with backslashes.
     declared = service.notify_format
-    return tuple(declared) if isinstance(declared, tuple | list) else (declared,)
+    formats = declared if isinstance(declared, tuple | list) else (declared,)
+    return [str(getattr(one, "value", one)) for one in formats] == ["markdown"]
 
 
-def _below_title(text: str) -> str:
-    """The text without its first line, which the service gets as the title."""
-    return text.partition("\n\n")[2] or text
+def _fitting(message: Message, markdown: bool, service: Any, name: str) -> str:
+    """The text without its first line, which is the title, as long as the service takes it; its key is always in it."""
+    text = (message.markdown if markdown else message.text).partition("\n\n")[2]
+    most = int(service.body_maxlen) - (len(message.title) + 2 if int(service.title_maxlen) <= 0 else 0)
+    if len(text) <= most:
+        return text
+    if len(message.notifications) > 1:
+        # What would be cut off is news that nobody gets; fewer of them fit.
+        raise DeliveryError(name, "the message is longer than the service takes", permanent=True)
+    reference = f"…\nReference: {message.key}"
+    return text[: max(most - len(reference), 0)] + reference
 
 
 class _Noted:
