@@ -10,9 +10,10 @@ from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.records import Origin, Publication, RegisteredConsumer, StoredApproval, StoredVersion
 
-Announce: TypeAlias = Callable[[Contract, StoredVersion | None], Sequence[Notification]]
-"""Who is to be told of a version that is published in place of another (None: it is the first).
+Announce: TypeAlias = Callable[[Contract, StoredVersion | None, Sequence[Consumer]], Sequence[Notification]]
+"""What consumers are to be told of a version that is published after another (None: it is the first).
 
+The consumers are all that are registered with the contract, before and with this version, each name once, by name.
 It is called within the transaction, perhaps more than once: it must only look at what it is given.
 """
 

@@ -25,8 +25,9 @@ _CHUNK: Final = 500
 class SqlOutbox:
     """An `Outbox` of two tables: a lane for each contact of a consumer, and the notifications in it.
 
-    Who holds a lane's lease is in the lane's row, so that two workers are told apart by that row's lock. `lease_length`
-    has to be longer than one attempt takes. Workers on several hosts need clocks that agree to within it.
+    Who holds a lane's lease is in the lane's row, by a token that is new with every lease: whoever has an older one
+    changes nothing any more but what it did send. `lease_length` has to be longer than one attempt takes. Workers on
+    several hosts need clocks that agree to within it.
     """
 
     def __init__(
@@ -48,15 +49,15 @@ class SqlOutbox:
             raise RegistryError(f"a lease of {limit} notifications", hint="Ask for at least one.")
         token = uuid4().hex
         while True:
-            now = self._clock()
-            # Nobody is kept from writing while nothing is due.
-            if not self._database.read(lambda connection, at=now: _due_lanes(connection, at)):  # type: ignore[misc]
-                return None
-            lease, retry = self._database.write(
-                lambda connection, at=now: self._lease(connection, worker, token, limit, at)  # type: ignore[misc]
-            )
-            if lease is not None or not retry:
+            lease, again = self._try(worker, token, limit, self._clock())
+            if lease is not None or not again:
                 return lease
+
+    def _try(self, worker: str, token: str, limit: int, now: datetime) -> tuple[Lease | None, bool]:
+        # Nobody is kept from writing while nothing is due.
+        if not self._database.read(lambda connection: _due_lanes(connection, now)):
+            return None, False
+        return self._database.write(lambda connection: self._lease(connection, worker, token, limit, now))
 
     def _lease(
         self, connection: Connection, worker: str, token: str, limit: int, now: datetime
@@ -85,9 +86,7 @@ class SqlOutbox:
             return None, True
         expires_at = now + self.lease_length
         connection.execute(
-            update(LANES)
-            .where(LANES.c.id == lane)
-            .values(token=token, worker=worker, expires_at=expires_at, fence=LANES.c.fence + 1)
+            update(LANES).where(LANES.c.id == lane).values(token=token, worker=worker, expires_at=expires_at)
         )
         first = items[0].notification
         lease = Lease(

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, select, update
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
-from databox_contracts.model import Contract
+from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.api import Announce
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
@@ -33,6 +33,7 @@ _STATUSES: Final = {
     "retired": Status.RETIRED,
 }
 _ORDER: Final = tuple(Status)
+_SAID_BY: Final = (Origin.CONTRACT, Origin.CODE, Origin.FILE, Origin.REGISTRY)
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,11 @@ def publish_in(
     done: list[Publication] = []
     told: list[Notification] = []
     for one in prepared:
+        before = _consumers(connection, one.contract.id)
         publication, previous = _publish_one(connection, one, scribe)
         if publication.outcome is Outcome.PUBLISHED and callable(notifications):
-            fresh = list(notifications(one.contract, previous))
+            consumers = dict(sorted({**before, **_consumers(connection, one.contract.id)}.items()))
+            fresh = list(notifications(one.contract, previous, list(consumers.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
         done.append(publication)
@@ -179,6 +182,15 @@ def _register(connection: Connection, one: Prepared, known: Sequence[StoredVersi
         for consumer in one.contract.consumers
     ]
     insert_missing(connection, CONSUMERS, rows)
+
+
+def _consumers(connection: Connection, contract_id: str) -> dict[str, Consumer]:
+    """Who is registered, by name; what a consumer said itself counts more than what others said of it."""
+    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared).where(
+        CONSUMERS.c.contract == contract_id
+    )
+    rows = sorted(connection.execute(query), key=lambda row: _SAID_BY.index(Origin(row.origin)))
+    return {row.name: Consumer.model_validate(row.declared) for row in rows}
 
 
 def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:

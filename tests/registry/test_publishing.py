@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_a_folder_is_published_whole_or_not_at_all(registry: Registry) -> None:
 def test_who_is_to_be_told_is_asked_once_for_each_new_version(registry: Registry) -> None:
     asked: list[tuple[str, str | None]] = []
 
-    def announce(new: Contract, before: StoredVersion | None) -> list[Notification]:
+    def announce(new: Contract, before: StoredVersion | None, _: Sequence[Consumer]) -> list[Notification]:
         asked.append((new.version, before.version if before is not None else None))
         return [message(new.version)] if before is not None else []
 
@@ -146,6 +147,21 @@ def test_who_is_to_be_told_is_asked_once_for_each_new_version(registry: Registry
     lease = registry.outbox.lease("w")
     assert lease is not None
     assert [one.notification for one in lease.items] == [message(v) for v in ("2.0.0", "3.0.0-rc.1", "3.0.0", "1.5.0")]
+
+
+def test_all_who_depend_on_it_are_known_to_whoever_tells_them(registry: Registry) -> None:
+    asked: list[list[tuple[str, str | None]]] = []
+
+    def announce(new: Contract, before: StoredVersion | None, consumers: Sequence[Consumer]) -> list[Notification]:
+        asked.append([(one.name, one.versions) for one in consumers])
+        return []
+
+    registry.publish(contract("1.0.0", consumers=(Consumer(name="gone"), Consumer(name="quant"))), by="ci")
+    registry.register("urn:a:b", Consumer(name="quant", versions="^1"), by="quant")
+    registry.register("urn:other", Consumer(name="another"), by="another")
+    two = contract("2.0.0", consumers=(Consumer(name="new"), Consumer(name="quant", versions="^2")))
+    registry.publish(two, by="ci", notifications=announce)
+    assert asked == [[("gone", None), ("new", None), ("quant", "^1")]]
 
 
 def test_consumers_of_the_newest_version_are_the_contracts(registry: Registry) -> None:
