@@ -16,7 +16,7 @@ from databox_contracts.errors import ContractConflictError, DataboxError, Lifecy
 if TYPE_CHECKING:
     from databox_contracts.model import Contract
     from databox_contracts.registry.api import RegistryApi
-    from databox_contracts.registry.records import StoredVersion
+    from databox_contracts.registry.records import Publication, StoredVersion
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _publish(registry: RegistryApi, args: argparse.Namespace) -> int:
         contracts = [
             one.model_copy(update={"status": "active"}) if one.status.lower() in drafts else one for one in contracts
         ]
-    done = registry.publish_all(contracts, by=args.by)
+    done = _published(registry, contracts, args.by)
     if args.format == "json":
         print_json({"publications": [one.to_dict() for one in done]})
         return 0
@@ -101,6 +101,16 @@ def _publish(registry: RegistryApi, args: argparse.Namespace) -> int:
         told = f", {_count(one.notified, 'notification')}" if one.notified else ""
         print(f"{one.outcome:<9}  {one.stored.contract_id} {one.stored.version} ({one.stored.status}{after}{told})")
     return 0
+
+
+def _published(registry: RegistryApi, contracts: Sequence[Contract], by: str) -> Sequence[Publication]:
+    from databox_contracts.cli.announcing import announcement
+    from databox_contracts.registry.store import Registry
+
+    if isinstance(registry, Registry):
+        return registry.publish_all(contracts, by=by, notifications=announcement())
+    # A service announces what is published to it.
+    return registry.publish_all(contracts, by=by)
 
 
 def _loaded(path: Path) -> Sequence[Contract]:

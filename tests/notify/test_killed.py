@@ -36,8 +36,8 @@ class Receiver:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 mood = chance.random()
                 time.sleep(0.01 * mood)
-                if moody and mood < 0.1:
-                    self.send_response(500 if mood < 0.05 else 429)
+                if moody and mood < 0.02:
+                    self.send_response(500 if mood < 0.01 else 429)
                     self.send_header("Retry-After", "0")
                 else:
                     receiver.keys.append((self.path, self.headers["Idempotency-Key"]))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from databox_contracts.cli import main
+from databox_contracts.model import Consumer
 from databox_contracts.notifications import EventKind, Notification, State
 from databox_contracts.registry.store import Registry
 from databox_contracts.rules import Severity
@@ -77,6 +78,42 @@ def test_tickets_are_remembered_from_one_time_to_the_next(place, httpserver, tmp
         fill(place, Notification(**{name: getattr(one, name) for name in one.__slots__} | {"ticket": "t"}))
         assert main(["deliver", "--once", "--registry", place, "--tickets", str(tmp_path / "tickets")]) == 0
     assert [request.method for request, _ in httpserver.log] == ["POST", "PATCH"]
+
+
+CONTRACT = """
+apiVersion: v3.1.0
+kind: DataContract
+id: trades
+version: {version}
+status: active
+schema:
+  - name: trades
+    properties:
+      - {{name: symbol, logicalType: string}}
+      - {{name: {price}, logicalType: number}}
+"""
+
+
+def test_from_a_published_break_to_its_consumers_mail(place, tmp_path, mailbox, capsys):
+    for version, price in (("1.0.0", "price"), ("2.0.0", "close_price")):
+        (tmp_path / f"{version}.yaml").write_text(CONTRACT.format(version=version, price=price))
+    with Registry.open(place) as registry:
+        for consumer in (
+            Consumer("Quant team", "quant@example.com", ["trades"], fields=("price",)),
+            Consumer("Symbols", "symbols@example.com", ["trades"], fields=("symbol",)),
+        ):
+            registry.register("trades", consumer, by="test")
+    for version in ("1.0.0", "2.0.0", "2.0.0"):
+        assert (
+            main(["registry", "publish", str(tmp_path / f"{version}.yaml"), "--by", "test", "--registry", place]) == 0
+        )
+    assert "2.0.0 (active, after 1.0.0, 1 notification)" in capsys.readouterr().out
+    smtp = ["--smtp-url", f"smtp://127.0.0.1:{mailbox.port}", "--mail-from", "contracts@example.com"]
+    for _ in range(2):
+        assert main(["deliver", "--once", "--registry", place, *smtp]) == 0
+    (mail,) = mailbox.mails
+    assert (mail["To"], mail["Subject"]) == ("quant@example.com", "Breaking change in trades: 1.0.0 -> 2.0.0")
+    assert "For Quant team:" in mail.get_content()
 
 
 @pytest.mark.parametrize("option", [["--idle", "0"], ["--timeout", "nan"], ["--lease", "-1"], ["--digest-from", "x"]])
