@@ -147,8 +147,11 @@ class TicketStore(Protocol):
         """The receiver's id of the open ticket, None where none is known."""
         ...
 
-    def keep(self, contact: str, ticket: str, id: str) -> None:
-        """Remembers that it was opened under this id."""
+    def keep(self, contact: str, ticket: str, id: str) -> str:
+        """Remembers that it was opened under this id, and returns the one that is remembered.
+
+        Where another worker's is remembered already, that stays.
+        """
         ...
 
     def drop(self, contact: str, ticket: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import random as randomness
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,10 +88,14 @@ class Delivery:
             self._stop.wait(idle.total_seconds())
         return totals
 
-    def drain(self, *, limit: int | None = None) -> Totals:
-        """Works until nothing is due, or `limit` messages were tried. Raises what the outbox raises."""
+    def drain(self, *, limit: int | None = None, seconds: float = math.inf) -> Totals:
+        """Works until nothing is due, `limit` messages were tried, or no other is begun after `seconds`.
+
+        Raises what the outbox raises.
+        """
         totals, tried = Totals(), 0
-        while not self._stop.is_set() and (limit is None or tried < limit):
+        end = time.monotonic() + seconds
+        while not self._stop.is_set() and (limit is None or tried < limit) and time.monotonic() < end:
             done = self.step()
             if done is None:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -58,6 +59,7 @@ class Channels:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings if settings is not None else Settings.from_environ()
         self._made: dict[str, Channel] = {}
+        self._lock = threading.Lock()
 
     def send(self, message: Message, contact: str) -> None:
         """Sends the message to a contact as declared. Raises `DeliveryError`, in which no secret is."""
@@ -88,11 +90,12 @@ class Channels:
 
     def _channel(self, address: Address) -> Channel:
         name = channel_of(address)
-        if name not in self._made:
-            module, _, maker = name.partition(":")
-            made: Channel = getattr(import_module(f"databox_contracts.notify.channels.{module}"), maker)(self.settings)
-            self._made[name] = made
-        return self._made[name]
+        with self._lock:
+            if name not in self._made:
+                module, _, maker = name.partition(":")
+                home = import_module(f"databox_contracts.notify.channels.{module}")
+                self._made[name] = getattr(home, maker)(self.settings)
+            return self._made[name]
 
 
 def channel_of(address: Address) -> str:

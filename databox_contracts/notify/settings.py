@@ -33,7 +33,7 @@ class Settings:
 
     dagster_url: str | None = None
     contracts_url: str | None = None
-    smtp_url: str | None = None
+    smtp_url: str | None = field(default=None, repr=False)
     mail_from: str | None = None
     timeout: float = 30.0
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger(LOGGER))

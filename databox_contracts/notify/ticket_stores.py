@@ -14,8 +14,11 @@ from databox_contracts.notifications import Notification
 
 
 def ticket_name(one: Notification) -> str:
-    """The ticket's own name, 32 hex digits: the same for what it is opened for, updated and closed by."""
-    about = [one.consumer, one.contract, one.ticket if one.ticket is not None else one.event]
+    """The ticket's own name, 32 hex digits: the same for what it is opened for, updated and closed by.
+
+    What concerns several consumers who have one desk is one ticket there; what has no ticket gets one for each.
+    """
+    about = [one.contract, one.ticket] if one.ticket is not None else [one.consumer, one.contract, one.event]
     return hashlib.sha256(json.dumps(about, ensure_ascii=False).encode()).hexdigest()[:32]
 
 
@@ -31,10 +34,10 @@ class MemoryTicketStore:
         with self._lock:
             return self._open.get((contact, ticket))
 
-    def keep(self, contact: str, ticket: str, id: str) -> None:
+    def keep(self, contact: str, ticket: str, id: str) -> str:
         """As `TicketStore.keep`."""
         with self._lock:
-            self._open[contact, ticket] = id
+            return self._open.setdefault((contact, ticket), id)
 
     def drop(self, contact: str, ticket: str) -> None:
         """As `TicketStore.drop`."""
@@ -60,7 +63,7 @@ class DirectoryTicketStore:
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
 
-    def keep(self, contact: str, ticket: str, id: str) -> None:
+    def keep(self, contact: str, ticket: str, id: str) -> str:
         """As `TicketStore.keep`. Raises `DataboxError` where the directory cannot be used."""
         file = self._file(contact, ticket)
         partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}.part")
@@ -70,9 +73,15 @@ class DirectoryTicketStore:
                 writing.write(id)
                 writing.flush()
                 os.fsync(writing.fileno())
-            os.replace(partial, file)
+            try:
+                os.link(partial, file)
+            except FileExistsError:
+                return self.find(contact, ticket) or id
+            finally:
+                partial.unlink()
         except OSError as error:
             raise self._unusable(error) from error
+        return id
 
     def drop(self, contact: str, ticket: str) -> None:
         """As `TicketStore.drop`. Raises `DataboxError` where the directory cannot be used."""

@@ -11,6 +11,7 @@ from databox_contracts.errors import DeliveryError
 from databox_contracts.notifications import State
 from databox_contracts.notify import Channels, Delivery, MemoryOutbox, Pace, Settings, Totals
 from databox_contracts.registry.store import Registry
+from databox_contracts.rules import Severity
 
 SECRET = "topsecret-4711"
 
@@ -283,6 +284,25 @@ def test_an_outbox_that_is_away_is_waited_for(outbox, recorder, clock, notificat
 
     outbox.lease = away
     assert delivery.run(idle=timedelta(milliseconds=1)) == Totals(sent=1)
+
+
+def test_a_tick_is_bounded(outbox, recorder, clock, notification):
+    outbox.enqueue([notification(n) for n in range(10)])
+    assert worker(outbox, recorder, clock).drain(limit=3) == Totals(sent=3)
+    assert worker(outbox, recorder, clock).drain(limit=0) == Totals()
+    assert worker(outbox, recorder, clock).drain(seconds=0) == Totals()
+    assert worker(outbox, recorder, clock).drain(seconds=60) == Totals(sent=7)
+
+
+def test_any_logger_takes_what_goes_to_the_log(outbox, clock, notification, caplog):
+    outbox.enqueue([notification(1), notification(2, resolves=True), notification(3, severity=Severity.WARNING)])
+    channels = Channels(Settings(environ={}, logger=logging.getLogger("dagster.of.mine")))
+    with caplog.at_level(logging.INFO):
+        worker(outbox, channels, clock).drain()
+    assert [(record.name, record.levelname) for record in caplog.records] == [
+        ("dagster.of.mine", level) for level in ("ERROR", "INFO", "WARNING")
+    ]
+    assert "for Quant team: trade 1 is broken" in caplog.text
 
 
 def test_it_stops_after_the_current_message(outbox, recorder, clock, notification):

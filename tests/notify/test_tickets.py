@@ -84,9 +84,29 @@ def test_a_ticket_is_opened_once_updated_and_closed(desk, tell):
 def test_each_rule_has_its_own(desk, tell):
     tell(1)
     tell(2, ticket='["trades","t.volume.minimum",null]')
-    tell(3, consumer="Risk")
+    tell(3, ticket=None)
     tell(4, ticket=None)
     assert list(desk.tickets) == [1, 2, 3, 4]
+
+
+def test_consumers_who_have_one_desk_have_one_ticket_there(desk, tell):
+    tell(1)
+    tell(1, consumer="Risk")
+    tell(2, resolves=True)
+    tell(2, consumer="Risk", resolves=True)
+    assert list(desk.tickets) == [1]
+    assert desk.tickets[1]["state"] == "closed"
+    assert [call for call, _ in desk.calls] == ["open", "update", "update"]
+
+
+def test_two_workers_that_open_it_at_once_leave_one_open(desk, tell, store, monkeypatch):
+    tell(1)
+    find = store.find
+    answers = [None]
+    monkeypatch.setattr(store, "find", lambda *place: answers.pop() if answers else find(*place))
+    tell(2, consumer="Risk", title="the later one")
+    assert {number: ticket["state"] for number, ticket in desk.tickets.items()} == {1: "open", 2: "closed"}
+    assert desk.tickets[1]["title"] == "the later one"
 
 
 def test_what_is_right_again_without_a_ticket_is_nothing_to_send(desk, tell):

@@ -75,7 +75,11 @@ class TicketChannel:
                 key,
             )
             return
-        self._store.keep(one.contact, ticket, str(id))
+        kept = self._store.keep(one.contact, ticket, str(id))
+        if kept != str(id):
+            # Another worker opened it meanwhile, for another consumer with the same desk.
+            self._exchange("PATCH", str(id), {**_content(message, ticket), "state": "closed"}, message.key, address)
+            self.send(message, address)
 
     def _exchange(self, method: str, id: str | None, content: dict[str, Any], key: str, address: Address) -> Answer:
         url = address.split()
