@@ -49,7 +49,18 @@ def affecting(report: MigrationReport, consumer: Consumer, *, datasets: Sequence
     )
 
 
+_OF_NO_FIELD: Final = (
+    ChangeType.GOVERNANCE_CHANGED,
+    ChangeType.OWNERSHIP_CHANGED,
+    ChangeType.DOCUMENTATION_CHANGED,
+    ChangeType.VERSION_NOT_BUMPED,
+)
+
+
 def _field_of(change: FieldChange) -> str | None:
+    if change.dataset is None and change.change_type in _OF_NO_FIELD:
+        # What changed of the contract itself stands where the field does otherwise.
+        return None
     return change.field_name if change.field_name and change.field_name != change.dataset else None
 
 

@@ -81,11 +81,15 @@ class Delivery:
         totals = Totals()
         while not self._stop.is_set():
             try:
-                totals += self.drain()
+                done = self.step()
             except Exception as error:
-                # Its database may be restarting: what is not recorded there is not lost, and nothing else can be done.
+                # Its database may be restarting: what waits there is not lost, and nothing else can be done.
                 _LOG.error("the outbox cannot be used: %s", type(error).__name__)
-            self._stop.wait(idle.total_seconds())
+                done = None
+            if done is None:
+                self._stop.wait(idle.total_seconds())
+            else:
+                totals += done
         return totals
 
     def drain(self, *, limit: int | None = None, seconds: float = math.inf) -> Totals:

@@ -62,10 +62,10 @@ def notification() -> Callable[..., Notification]:
 class SocketServer:
     """Accepts on loopback and gives each connection, in turn, to the next of `behaviours`; the last one stays."""
 
-    def __init__(self, *behaviours: Callable[[socket.socket], None]) -> None:
+    def __init__(self, *behaviours: Callable[[socket.socket], None], port: int = 0) -> None:
         self._behaviours = list(behaviours)
         self.taken = 0
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", port))
         self.port = self._listening.getsockname()[1]
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -98,8 +98,8 @@ class SocketServer:
 def serve() -> Iterator[Callable[..., SocketServer]]:
     opened: list[SocketServer] = []
 
-    def start(*behaviours: Callable[[socket.socket], None]) -> SocketServer:
-        opened.append(SocketServer(*behaviours))
+    def start(*behaviours: Callable[[socket.socket], None], port: int = 0) -> SocketServer:
+        opened.append(SocketServer(*behaviours, port=port))
         return opened[-1]
 
     yield start

@@ -74,6 +74,12 @@ def test_only_those_hear_of_it_whose_datasets_and_fields_it_touches(datasets, fi
         assert (one.severity, one.kind, one.event) == (Severity.ERROR, EventKind.VERSION, "1.2.0 -> 2.0.0")
 
 
+def test_a_break_of_the_whole_contract_touches_all_its_readers():
+    report = replace(REPORT, changes=(change(ChangeType.GOVERNANCE_CHANGED, "governance purposes", dataset=None),))
+    readers = [Consumer("Q", "q@x.org", ["orders"], fields=("price",)), Consumer("E", "e@x.org", ["elsewhere"])]
+    assert [one.consumer for one in told(readers, report, datasets=["orders", "people"])] == ["Q"]
+
+
 def test_what_a_version_notification_says():
     (one,) = told([Consumer("Q", "q@x.org", ["orders"], fields=("price",), versions="^1.0")], owner="team sales")
     assert one.title == "Breaking change in sales: 1.2.0 -> 2.0.0"

@@ -1,6 +1,8 @@
 """The worker: nothing lost, nothing twice, in order, and what it does when receivers or the outbox are unwell."""
 
 import logging
+import socket
+import struct
 import threading
 import time
 from datetime import timedelta
@@ -336,34 +338,71 @@ def test_two_workers_share_the_work_without_a_double_send(outbox, recorder, cloc
         assert [event for to, event in recorder.sent if to == f"c{c}@x"] == [f"event {n}" for n in range(10)]
 
 
-def test_an_outage_of_minutes_with_a_real_receiver(outbox, clock, notification, httpserver):
-    """Down, then 500, 429 with Retry-After, a reset, and well again: each notification arrives once, in order."""
-    answers = ["500", "429", "reset"]
+def answer(status, *headers):
+    lines = [f"HTTP/1.1 {status}", "Content-Length: 0", "Connection: close", *headers, "", ""]
+
+    def behave(connection):
+        taken(connection)
+        connection.sendall("\r\n".join(lines).encode())
+
+    return behave
+
+
+def taken(connection):
+    """The key of the request, which is read to its end."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    while len(body) < int(headers["content-length"]):
+        body += connection.recv(65536)
+    return headers["idempotency-key"]
+
+
+def reset(connection):
+    connection.recv(10)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def silent(connection):
+    while connection.recv(65536):
+        pass
+
+
+def test_an_outage_of_minutes_with_real_receivers(outbox, clock, notification, serve):
+    """Down, back and answering 500, 429, nothing and a reset, and well again: each arrives once, in order."""
     arrived = []
 
-    def handle(request):
-        from werkzeug import Response
+    def well(connection):
+        arrived.append(taken(connection))
+        connection.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 
-        if answers:
-            answer = answers.pop(0)
-            if answer == "429":
-                return Response(status=429, headers={"Retry-After": "300"})
-            return Response(status=500)
-        arrived.append(request.headers["Idempotency-Key"])
-        return Response()
-
-    httpserver.expect_request("/hook").respond_with_handler(handle)
-    contact = httpserver.url_for("/hook")
+    closed = serve(silent)
+    closed.close()
+    contact = f"http://127.0.0.1:{closed.port}/hook"
     many = [notification(n, contact=contact) for n in range(20)]
     outbox.enqueue(many)
-    channels = Channels(Settings(environ={}, timeout=5.0))
-    rounds = 0
-    while outbox.counts()[State.WAITING] and rounds < 50:
-        worker(outbox, channels, clock).drain()
-        clock.move(minutes=1)
-        rounds += 1
+    channels = Channels(Settings(environ={}, timeout=0.5))
+    waited = []
+
+    def tick():
+        totals = worker(outbox, channels, clock).drain()
+        clock.move(seconds=10)
+        waited.append(totals)
+        return totals
+
+    for _ in range(8):
+        tick()
+    assert sum(one.failed for one in waited) == 4
+    unwell = (answer("500 No"), answer("429 Slow", "Retry-After: 300"), silent, reset)
+    serve(*unwell, well, port=closed.port)
+    while not arrived and len(waited) < 500:
+        tick()
+    assert sum(one.failed for one in waited) == 4 + len(unwell)
+    assert len(waited) > 8 + 30
+    assert tick() == Totals()
     assert arrived == [one.key for one in many]
-    assert rounds >= 7
     assert outbox.counts() == {State.WAITING: 0, State.SENT: 20, State.DEAD: 0}
 
 
