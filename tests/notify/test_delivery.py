@@ -350,9 +350,11 @@ def answer(status, *headers):
 
 def taken(connection):
     """The key of the request, which is read to its end."""
-    data = b""
-    while b"\r\n\r\n" not in data:
+    data = connection.recv(65536)
+    while data and b"\r\n\r\n" not in data:
         data += connection.recv(65536)
+    if not data:
+        raise ConnectionResetError
     head, _, body = data.partition(b"\r\n\r\n")
     headers = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
     while len(body) < int(headers["content-length"]):

@@ -85,7 +85,7 @@ def wait_until(true, seconds=60.0):
 @pytest.mark.parametrize(
     ("kills", "messages", "moody"),
     [
-        (4, 200, False),
+        (3, 150, False),
         pytest.param(50, 2500, True, marks=pytest.mark.full),
     ],
 )
