@@ -17,6 +17,9 @@ The consumers are all that are registered with the contract, before and with thi
 It is called within the transaction, perhaps more than once: it must only look at what it is given.
 """
 
+AnnounceEnd: TypeAlias = Callable[[StoredVersion, Sequence[Consumer]], Sequence[Notification]]
+"""What consumers are to be told of a version that was deprecated, or retired, just now; called like `Announce`."""
+
 
 class RegistryApi(Protocol):
     """Versions of contracts, their consumers and their approvals.

@@ -25,7 +25,8 @@ _LONGEST_WAIT: Final = 1.0
 # PostgreSQL's classes and codes of errors after which the same transaction may well succeed: lost connections, a server
 # that stops or starts, conflicts with other transactions.
 _PASSING_CLASSES: Final = ("08", "57P", "40", "53")
-_PASSING_CODES: Final = ("55P03", "25006", "25P03")
+# A unique key that another transaction took at the same moment is seen the next time.
+_PASSING_CODES: Final = ("55P03", "25006", "25P03", "23505")
 _PASSING_WORDS: Final = ("database is locked", "database table is locked", "database schema is locked")
 
 # Of a refused connection psycopg tells no code.
@@ -127,9 +128,8 @@ class Database:
         cause: Any = getattr(error, "orig", None) or error
         text = getattr(getattr(cause, "diag", None), "message_primary", None) or str(cause)
         line = text.strip().splitlines()[0] if text.strip() else type(cause).__name__
-        for secret in (self.address.url.password, *map(str, self.address.url.query.values())):
-            if secret:
-                line = line.replace(str(secret), "***")
+        for secret in self.address.secrets:
+            line = line.replace(secret, "***")
         return line[:300]
 
 

@@ -20,6 +20,7 @@ USUAL_LEASE: Final = timedelta(minutes=2)
 
 _LONGEST_ERROR: Final = 2_000
 _CHUNK: Final = 500
+_PRUNED_AT_ONCE: Final = 5_000
 
 
 class SqlOutbox:
@@ -204,11 +205,15 @@ class SqlOutbox:
         Dead ones stay until they are retried.
         """
 
-        def work(connection: Connection) -> int:
-            old = (OUTBOX.c.state == str(State.SENT)) & (OUTBOX.c.settled_at < before)
-            return connection.execute(delete(OUTBOX).where(old)).rowcount
-
-        return self._database.write(work)
+        old = (OUTBOX.c.state == str(State.SENT)) & (OUTBOX.c.settled_at < before)
+        some = select(OUTBOX.c.number).where(old).order_by(OUTBOX.c.number).limit(_PRUNED_AT_ONCE)
+        count = 0
+        # In parts, so that nobody waits long for SQLite's one lock.
+        while done := self._database.write(
+            lambda connection: connection.execute(delete(OUTBOX).where(OUTBOX.c.number.in_(some))).rowcount
+        ):
+            count += done
+        return count
 
 
 def _due_lanes(connection: Connection, now: datetime, *, locked: bool = False) -> list[str]:

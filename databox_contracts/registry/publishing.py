@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, select, update
 
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
-from databox_contracts.model import Consumer, Contract
+from databox_contracts.model import Contract
 from databox_contracts.notifications import Notification
-from databox_contracts.registry.api import Announce
+from databox_contracts.registry.api import Announce, AnnounceEnd
+from databox_contracts.registry.consumers_of import declare_consumers, registered_in
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
-from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
-from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.records import Outcome, Publication, Status, StoredVersion
+from databox_contracts.registry.schema import CONTRACTS, VERSIONS
 from databox_contracts.registry.statements import Scribe, insert_missing
 from databox_contracts.registry.texts import ascending, named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
@@ -33,7 +34,6 @@ _STATUSES: Final = {
     "retired": Status.RETIRED,
 }
 _ORDER: Final = tuple(Status)
-_SAID_BY: Final = (Origin.CONTRACT, Origin.CODE, Origin.FILE, Origin.REGISTRY)
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ def publish_in(
     prepared: Sequence[Prepared],
     scribe: Scribe,
     notifications: Sequence[Notification] | Announce,
+    announce_end: AnnounceEnd | None,
 ) -> list[Publication]:
     """Publish all in the connection's transaction, or raise."""
     ids = sorted({one.contract.id for one in prepared})
@@ -102,17 +103,21 @@ def publish_in(
     done: list[Publication] = []
     told: list[Notification] = []
     for one in prepared:
-        before = _consumers(connection, one.contract.id)
+        before = registered_in(connection, one.contract.id)
         publication, previous = _publish_one(connection, one, scribe)
         if publication.outcome is Outcome.PUBLISHED and callable(notifications):
-            consumers = dict(sorted({**before, **_consumers(connection, one.contract.id)}.items()))
+            consumers = dict(sorted({**before, **registered_in(connection, one.contract.id)}.items()))
             fresh = list(notifications(one.contract, previous, list(consumers.values())))
+            told += fresh
+            publication = replace(publication, notified=len(fresh))
+        elif publication.outcome is Outcome.CHANGED and announce_end is not None and publication.stored.is_ending:
+            fresh = list(announce_end(publication.stored, list(before.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
         done.append(publication)
     if not callable(notifications) and any(one.outcome is not Outcome.UNCHANGED for one in done):
-        told = list(notifications)
-        done[0] = replace(done[0], notified=len(told))
+        told += notifications
+        done[0] = replace(done[0], notified=done[0].notified + len(notifications))
     enqueue_in(connection, told, scribe.at)
     return done
 
@@ -126,7 +131,7 @@ def _publish_one(connection: Connection, one: Prepared, scribe: Scribe) -> tuple
     ).one_or_none()
     if row is None:
         found = _insert(connection, one, scribe)
-        _register(connection, one, known, scribe)
+        declare_consumers(connection, one.contract.id, scribe, one.contract)
         return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
     found = stored(row)
     if one.digest != row.digest and one.digest != _digest_today(row.content):
@@ -160,37 +165,6 @@ def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVers
     connection.execute(VERSIONS.insert().values(**row))
     scribe.note(connection, "publish", contract.id, version=contract.version, digest=one.digest)
     return versions_in(connection, contract.id, one.ordinal)[0]
-
-
-def _register(connection: Connection, one: Prepared, known: Sequence[StoredVersion], scribe: Scribe) -> None:
-    """The consumers that the newest version declares are those of the contract."""
-    own = ascending(one.contract.version, scribe.at)
-    if any(ascending(other.version, other.published_at) > own for other in known):
-        return
-    connection.execute(
-        delete(CONSUMERS).where(CONSUMERS.c.contract == one.contract.id, CONSUMERS.c.origin == str(Origin.CONTRACT))
-    )
-    rows = [
-        {
-            "contract": one.contract.id,
-            "name": consumer.name,
-            "origin": str(Origin.CONTRACT),
-            "declared": consumer.model_dump(mode="json"),
-            "registered_at": scribe.at,
-            "registered_by": scribe.who,
-        }
-        for consumer in one.contract.consumers
-    ]
-    insert_missing(connection, CONSUMERS, rows)
-
-
-def _consumers(connection: Connection, contract_id: str) -> dict[str, Consumer]:
-    """Who is registered, by name; what a consumer said itself counts more than what others said of it."""
-    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared).where(
-        CONSUMERS.c.contract == contract_id
-    )
-    rows = sorted(connection.execute(query), key=lambda row: _SAID_BY.index(Origin(row.origin)))
-    return {row.name: Consumer.model_validate(row.declared) for row in rows}
 
 
 def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:
@@ -229,6 +203,7 @@ def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe
             **{key: str(value) for key, value in values.items()},
         )
         found = versions_in(connection, contract.id, one.ordinal)[0]
+        declare_consumers(connection, contract.id, scribe, contract)
     ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
     sunset = sunset_date(contract)
     if one.status is Status.DEPRECATED and (
