@@ -243,11 +243,25 @@ def _add_deprecate(parser: argparse.ArgumentParser) -> None:
 
 
 def _deprecate(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.deprecate(args.contract, args.version, by=args.by, sunset=args.sunset), args)
+    from databox_contracts.cli.announcing import end_announcement
+    from databox_contracts.registry.store import Registry
+
+    place = (args.contract, args.version)
+    if isinstance(registry, Registry):
+        done = registry.deprecate(*place, by=args.by, sunset=args.sunset, announce_end=end_announcement())
+    else:
+        done = registry.deprecate(*place, by=args.by, sunset=args.sunset)
+    return _printed(done, args)
 
 
 def _retire(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.retire(args.contract, args.version, by=args.by), args)
+    from databox_contracts.cli.announcing import end_announcement
+    from databox_contracts.registry.store import Registry
+
+    place = (args.contract, args.version)
+    if isinstance(registry, Registry):
+        return _printed(registry.retire(*place, by=args.by, announce_end=end_announcement()), args)
+    return _printed(registry.retire(*place, by=args.by), args)
 
 
 def _printed(one: StoredVersion, args: argparse.Namespace) -> int:

@@ -168,6 +168,17 @@ def _pin(consumer: Consumer, version: str) -> list[str]:
     return [f"it is pinned to {consumer.versions}, which {version} is {'in' if inside else 'outside of'}"]
 
 
+def _may_read(consumer: Consumer, version: str) -> bool:
+    """Whether its pin allows the version; a pin or a version that cannot be read keeps nobody from being told."""
+    number = Version.parse(version)
+    if consumer.versions is None or number is None:
+        return True
+    try:
+        return VersionRange.parse(consumer.versions).allows(number)
+    except VersionRangeError:
+        return True
+
+
 def from_deprecation(
     contract: str,
     version: str,
@@ -176,21 +187,28 @@ def from_deprecation(
     occurred_at: datetime,
     sunset: date | None = None,
     successor: str | None = None,
+    retired: bool = False,
     datasets: Sequence[str] = (),
     owner: str | None = None,
 ) -> list[Notification]:
-    """What the readers of a version are told when it is deprecated. Facts: `version`, `sunset`, `successor`."""
-    ends = f"ends on {sunset.isoformat()}" if sunset is not None else "is deprecated; no end is announced yet"
+    """What the readers of a version are told when it is deprecated, or `retired`: those whose pin allows it.
+
+    Facts: `version`, `sunset`, `successor`.
+    """
+    severity = Severity.ERROR if retired else Severity.WARNING
+    until = f" until {sunset.isoformat()}" if sunset is not None and not retired else ""
+    ends = "is retired" if retired else f"is deprecated{until or '; no end is announced yet'}"
     todo = f"Move to {successor}." if successor is not None else "Ask its owner what takes its place."
     found: list[Notification] = []
     for consumer in consumers:
-        if not reads_dataset(consumer, contract, None, datasets) or not wants(consumer, Severity.WARNING):
+        reads = reads_dataset(consumer, contract, None, datasets) and _may_read(consumer, version)
+        if not reads or not wants(consumer, severity):
             continue
         news = News(
             contract=contract,
-            event=f"deprecated {version}" + (f" until {sunset.isoformat()}" if sunset is not None else ""),
+            event=f"{'retired' if retired else 'deprecated'} {version}{until}",
             kind=EventKind.DEPRECATION,
-            severity=Severity.WARNING,
+            severity=severity,
             title=f"{contract} {version} {ends}",
             occurred_at=occurred_at,
             facts={
@@ -198,7 +216,7 @@ def from_deprecation(
                 "for_you": [reading(consumer), *_pin(consumer, version)],
                 "since": occurred_at.isoformat(),
                 "todo": [todo],
-                "by": sunset.isoformat() if sunset is not None else None,
+                "by": sunset.isoformat() if until and sunset is not None else None,
                 "version": version,
                 "sunset": sunset.isoformat() if sunset is not None else None,
                 "successor": successor,

@@ -197,10 +197,19 @@ def test_a_deprecation_says_until_when_and_what_takes_its_place():
         Severity.WARNING,
         "deprecated 1.2.0 until 2026-09-01",
     )
-    assert one.title == "sales 1.2.0 ends on 2026-09-01"
+    assert one.title == "sales 1.2.0 is deprecated until 2026-09-01"
     assert (one.facts["todo"], one.facts["by"]) == (["Move to 2.0.0."], "2026-09-01")
     (open_end,) = from_deprecation("sales", "1.2.0", consumers, occurred_at=NOON)
     assert "by" not in open_end.facts
+    assert open_end.title == "sales 1.2.0 is deprecated; no end is announced yet"
+    assert from_deprecation("sales", "2.0.0", consumers, occurred_at=NOON) == []
+    (retired,) = from_deprecation("sales", "1.2.0", consumers, occurred_at=NOON, sunset=date(2026, 2, 1), retired=True)
+    assert (retired.title, retired.event, retired.severity) == (
+        "sales 1.2.0 is retired",
+        "retired 1.2.0",
+        Severity.ERROR,
+    )
+    assert "by" not in retired.facts
     strict = [consumers[0].model_copy(update={"severity": Severity.ERROR})]
     assert from_deprecation("sales", "1.2.0", strict, occurred_at=NOON) == []
 

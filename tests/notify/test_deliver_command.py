@@ -114,6 +114,11 @@ def test_from_a_published_break_to_its_consumers_mail(place, tmp_path, mailbox, 
     (mail,) = mailbox.mails
     assert (mail["To"], mail["Subject"]) == ("quant@example.com", "Breaking change in trades: 1.0.0 -> 2.0.0")
     assert "For Quant team:" in mail.get_content()
+    for _ in range(2):
+        assert main(["registry", "deprecate", "trades", "1.0.0", "--by", "test", "--registry", place]) == 0
+        assert main(["deliver", "--once", "--registry", place, *smtp]) == 0
+    assert sorted(mail["To"] for mail in mailbox.mails[1:]) == ["quant@example.com", "symbols@example.com"]
+    assert mailbox.mails[1]["Subject"].startswith("trades 1.0.0 is deprecated until 20")
 
 
 @pytest.mark.parametrize("option", [["--idle", "0"], ["--timeout", "nan"], ["--lease", "-1"], ["--digest-from", "x"]])

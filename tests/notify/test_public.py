@@ -51,7 +51,7 @@ def test_the_public_names():
         (building.from_versions, "old, new, consumers, *occurred_at"),
         (
             building.from_deprecation,
-            "contract, version, consumers, *occurred_at, *sunset, *successor, *datasets, *owner",
+            "contract, version, consumers, *occurred_at, *sunset, *successor, *retired, *datasets, *owner",
         ),
         (
             building_runs.from_verdict,
