@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +18,9 @@ from databox_contracts.cli.registry import add_registry, opened, print_json
 from databox_contracts.errors import DataboxError
 
 if TYPE_CHECKING:
+    from databox_contracts.notifications import TicketStore
     from databox_contracts.notify import Delivery, Settings
+    from databox_contracts.registry.api import RegistryApi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--smtp-url", metavar="URL", help="the mail server, smtps://user:${PASSWORD}@host ($DATABOX_SMTP_URL)"
     )
     parser.add_argument("--mail-from", metavar="ADDRESS", help="who writes the mails ($DATABOX_MAIL_FROM)")
-    parser.add_argument("--tickets", metavar="DIR", help="remember open tickets in this directory")
+    parser.add_argument(
+        "--tickets", metavar="DIR", help="remember open tickets in this directory (one in $DAGSTER_HOME)"
+    )
     add_registry(parser)
 
 
@@ -65,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
                 "a service does not show its outbox", hint="Name the registry's database with --registry."
             )
         outbox.lease_length = timedelta(seconds=args.lease)
-        channels = Channels(_settings(args))
+        channels = Channels(_settings(args, _tickets(args, registry)))
         delivery = Delivery(outbox, channels, digest_from=args.digest_from or None)
         with closing(channels), _logged(), _stopped_by_signals(delivery):
             totals = delivery.drain() if args.once else delivery.run(idle=timedelta(seconds=args.idle))
@@ -76,12 +81,23 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.once and (totals.failed or totals.dead) else 0
 
 
-def _settings(args: argparse.Namespace) -> Settings:
+def _tickets(args: argparse.Namespace, registry: RegistryApi) -> TicketStore:
+    """The directory that is named, else what the registry has, else one beside Dagster's own data."""
+    from databox_contracts.notify.ticket_stores import DirectoryTicketStore, NoTicketStore
+
+    if args.tickets:
+        return DirectoryTicketStore(args.tickets)
+    own: TicketStore | None = getattr(registry, "tickets", None)
+    if own is not None:
+        return own
+    home = os.environ.get("DAGSTER_HOME")
+    return DirectoryTicketStore(Path(home) / "databox_tickets") if home else NoTicketStore()
+
+
+def _settings(args: argparse.Namespace, tickets: TicketStore) -> Settings:
     from databox_contracts.notify import Settings
-    from databox_contracts.notify.ticket_stores import DirectoryTicketStore
 
     given = {name: getattr(args, name) for name in ("dagster_url", "contracts_url", "smtp_url", "mail_from")}
-    tickets = DirectoryTicketStore(Path(args.tickets)) if args.tickets else None
     return replace(
         Settings.from_environ(),
         timeout=args.timeout,

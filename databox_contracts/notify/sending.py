@@ -6,7 +6,7 @@ import threading
 from importlib import import_module
 from typing import Final, Protocol
 
-from databox_contracts.errors import DeliveryError
+from databox_contracts.errors import DataboxError, DeliveryError
 from databox_contracts.notify.contacts import Address, resolve, scheme_of, scrub, shown
 from databox_contracts.notify.message import Message
 from databox_contracts.notify.settings import Settings
@@ -71,6 +71,8 @@ class Channels:
             error.args = (scrub(error.message, address),)
             error.message = error.args[0]
             raise
+        except DataboxError as error:
+            raise DeliveryError(address.shown, scrub(error.message, address), hint=error.hint) from None
         except Exception as error:
             # Whatever a client library says may hold the URL it was given, so its type has to do.
             raise DeliveryError(address.shown, f"an unexpected {type(error).__name__}") from None

@@ -121,6 +121,22 @@ def test_from_a_published_break_to_its_consumers_mail(place, tmp_path, mailbox, 
     assert mailbox.mails[1]["Subject"].startswith("trades 1.0.0 is deprecated until 20")
 
 
+def test_without_a_place_for_tickets_none_is_opened(place, httpserver, tmp_path, monkeypatch, capsys):
+    httpserver.expect_request("/issues", method="POST").respond_with_json({"id": 7})
+    fill(place, message(1, "ticket+" + httpserver.url_for("/issues")))
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    with Registry.open(place) as registry:
+        has_its_own = hasattr(registry, "tickets")
+    if not has_its_own:
+        assert main(["deliver", "--once", "--registry", place]) == 1
+        assert "there is no place to remember open tickets in. Name a directory" in capsys.readouterr().err
+        assert httpserver.log == []
+    fill(place, message(2, "ticket+" + httpserver.url_for("/issues") + "?"))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    assert main(["deliver", "--once", "--registry", place]) == 0
+    assert len(httpserver.log) == 1
+
+
 @pytest.mark.parametrize("option", [["--idle", "0"], ["--timeout", "nan"], ["--lease", "-1"], ["--digest-from", "x"]])
 def test_options_that_mean_nothing_are_refused(place, option, capsys):
     with pytest.raises(SystemExit) as ended:
