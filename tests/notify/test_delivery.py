@@ -230,8 +230,18 @@ def test_a_missing_variable_waits_until_it_is_set(outbox, clock, notification, h
     assert worker(outbox, channels, clock).drain() == Totals(sent=1)
 
 
-def test_a_lease_is_extended_for_as_long_as_a_receiver_takes(notification, recorder):
-    outbox = MemoryOutbox(lease_for=timedelta(seconds=0.3))
+@pytest.fixture(params=["memory", "sqlite"])
+def short_leases(request, tmp_path):
+    if request.param == "memory":
+        yield MemoryOutbox(lease_for=timedelta(seconds=0.5))
+        return
+    registry = Registry.open(str(tmp_path / "registry.db"), lease_length=timedelta(seconds=0.5))
+    yield registry.outbox
+    registry.close()
+
+
+def test_a_lease_is_extended_for_as_long_as_a_receiver_takes(notification, recorder, short_leases):
+    outbox = short_leases
     outbox.enqueue([notification(1)])
     extended, may_answer = [], threading.Event()
     extend = outbox.extend

@@ -193,7 +193,7 @@ def _server(url: SplitResult, name: str) -> _Server:
         port = None
     if scheme not in _PORTS or not url.hostname:
         raise DeliveryError(
-            name, f"{SMTP_URL} is no address of a mail server", hint="write smtps://user:${PASSWORD}@host"
+            name, "the mail server's address cannot be used", hint="write it as smtps://user:${PASSWORD}@host"
         )
     user, password = unquote(url.username or ""), unquote(url.password or "")
     port = port or _PORTS[scheme]
