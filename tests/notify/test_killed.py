@@ -85,7 +85,7 @@ def wait_until(true, seconds=60.0):
 @pytest.mark.parametrize(
     ("kills", "messages", "moody"),
     [
-        (3, 150, False),
+        (3, 100, False),
         pytest.param(50, 2500, True, marks=pytest.mark.full),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_database_that_is_stopped_and_started_again(stoppable_postgresql, noti
 def test_a_database_that_somebody_else_has_locked(notification, tmp_path):
     path = tmp_path / "registry.db"
     receiver = Receiver(moody=False)
-    many = [notification(n, contact=receiver.url) for n in range(100)]
+    many = [notification(n, contact=receiver.url) for n in range(40)]
     with Registry.open(str(path)) as registry:
         registry.outbox.enqueue(many)
     with open(tmp_path / "log", "w+b") as log:
@@ -209,7 +209,7 @@ def test_a_database_that_somebody_else_has_locked(notification, tmp_path):
             wait_until(lambda: len(receiver.keys) > 5)
             with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as other:
                 other.execute("BEGIN IMMEDIATE")
-                time.sleep(1.5)
+                time.sleep(0.7)
                 other.execute("ROLLBACK")
             wait_until(lambda: len(receiver.keys) >= len(many))
         finally:
