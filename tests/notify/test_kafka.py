@@ -7,7 +7,7 @@ import pytest
 
 import databox_contracts as dbc
 from databox_contracts.errors import DeliveryError
-from databox_contracts.notify import Channels, KafkaNotificationHandler, Settings
+from databox_contracts.notify import Channels, Delivery, KafkaNotificationHandler, MemoryOutbox, Settings, Totals
 from databox_contracts.notify.building import from_report, report_key
 from databox_contracts.notify.message import render
 
@@ -81,6 +81,26 @@ def test_a_broker_that_goes_down_and_comes_back(cluster, notification):
     channels.send(render(second, channels.settings), second.contact)
     channels.close()
     assert [json.loads(one.value())["key"] for one in cluster.messages("t", 2)] == [first.key, second.key]
+
+
+def test_what_waits_for_a_broker_arrives_in_order(cluster, notification, clock):
+    outbox = MemoryOutbox(clock=clock)
+    many = [notification(n, contact=f"kafka://{cluster.bootstrap}/t") for n in range(8)]
+    channels = Channels(Settings(environ={}, timeout=3.0))
+    delivery = Delivery(outbox, channels, clock=clock)
+    outbox.enqueue(many[:3])
+    assert delivery.drain() == Totals(sent=3)
+    cluster.down()
+    outbox.enqueue(many[3:])
+    assert delivery.drain() == Totals(failed=1)
+    cluster.up()
+    clock.move(minutes=1)
+    assert delivery.drain() == Totals(sent=5)
+    channels.close()
+    found = cluster.messages("t", 8)
+    # The mock broker spreads keys over partitions; one contract has one.
+    assert [json.loads(one.value())["key"] for one in found] == [one.key for one in many]
+    assert len({one.partition() for one in found}) == 1
 
 
 def test_no_broker_there(serve, notification, capfd):

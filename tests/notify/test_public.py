@@ -5,8 +5,11 @@ import inspect
 import pytest
 
 from databox_contracts import notify
+from databox_contracts.evolution.changes import ChangeType
+from databox_contracts.evolution.report import FieldChange, MigrationReport
 from databox_contracts.notify import building, building_runs
 from databox_contracts.notify.sending import CHANNELS
+from databox_contracts.testing import RecordingChannel
 
 
 def test_the_public_names():
@@ -36,7 +39,7 @@ def test_the_public_names():
         (notify.OutboxHandler, "outbox, bus, clock"),
         (notify.KafkaNotificationHandler, "bootstrap_servers, topic, *config, *timeout, *clock"),
         (notify.MemoryOutbox, "*clock, *lease_for"),
-        (notify.Channels, "settings"),
+        (notify.Channels, "settings, *through"),
         (
             notify.Delivery,
             "outbox, channels, *worker, *pace, *digest_from, *digest_most, *clock, *random",
@@ -80,6 +83,23 @@ def test_every_channel_of_the_table_is_there():
         made = getattr(import_module(f"databox_contracts.notify.channels.{module}"), name)(notify.Settings())
         assert callable(made.send)
         made.close()
+
+
+def test_users_test_with_a_channel_that_sends_nothing(notification, clock):
+    channel = RecordingChannel()
+    outbox = notify.MemoryOutbox(clock=clock)
+    outbox.enqueue([notification(1, contact="slack://${NOT_SET}/x"), notification(2, contact="https://${HOST}/x")])
+    channels = notify.Channels(notify.Settings(environ={"HOST": "h"}), through=channel)
+    assert notify.Delivery(outbox, channels, clock=clock).drain() == notify.Totals(sent=1, failed=1)
+    assert [message.first.event for message in channel.received] == ["event 2"]
+    bus_channel = RecordingChannel()
+    bus_channel.failing = [None, RuntimeError("down")]
+    bus = notify.NotificationBus([bus_channel])
+    report = MigrationReport("s", "1", "2", [FieldChange(ChangeType.FIELD_REMOVED, "a")])
+    bus.notify(report)
+    bus.notify(report)
+    assert bus_channel.received == [report]
+    assert len(bus.failures) == 1
 
 
 def test_settings_come_from_the_environment_and_show_no_secret():
