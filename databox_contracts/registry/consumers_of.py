@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
@@ -24,7 +24,12 @@ def registered_in(connection: Connection, contract_id: str) -> dict[str, Consume
         CONSUMERS.c.contract == contract_id
     )
     rows = sorted(connection.execute(query), key=lambda row: (row.name, _SAID_BY.index(Origin(row.origin))))
-    return {row.name: Consumer.model_validate(row.declared) for row in rows}
+    return {row.name: consumer_of(row.declared) for row in rows}
+
+
+def consumer_of(declared: Mapping[str, Any]) -> Consumer:
+    """The consumer of its JSON data; what only a later version of this package knows of it is left out."""
+    return Consumer.model_validate({name: value for name, value in declared.items() if name in Consumer.model_fields})
 
 
 def declare_consumers(connection: Connection, contract_id: str, scribe: Scribe, *known: Contract) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any, Final
 from uuid import uuid4
 
@@ -58,15 +59,21 @@ class SqlOutbox:
         # Nobody is kept from writing while nothing is due.
         if not self._database.read(lambda connection: _due_lanes(connection, now)):
             return None, False
-        return self._database.write(lambda connection: self._lease(connection, worker, token, limit, now))
+        attempts = count()
+
+        def work(connection: Connection) -> tuple[Lease | None, bool]:
+            # If the answer to a commit was lost, it may have been given already.
+            given = select(LANES.c.id).where(LANES.c.token == token)
+            mine = list(connection.execute(given).scalars()) if next(attempts) else []
+            lanes = mine or _due_lanes(connection, now, locked=True)
+            return self._lease(connection, worker, token, lanes, limit, now)
+
+        return self._database.write(work)
 
     def _lease(
-        self, connection: Connection, worker: str, token: str, limit: int, now: datetime
+        self, connection: Connection, worker: str, token: str, lanes: Sequence[str], limit: int, now: datetime
     ) -> tuple[Lease | None, bool]:
-        """The lease, and whether it is worth asking again where there is none."""
-        mine = connection.execute(select(LANES.c.id).where(LANES.c.token == token)).scalar()
-        # Given already, if the answer to the commit was lost.
-        lanes = [mine] if mine is not None else _due_lanes(connection, now, locked=True)
+        """The lease of the first lane, and whether it is worth asking again where there is none."""
         if not lanes:
             return None, False
         lane = lanes[0]
@@ -175,7 +182,7 @@ class SqlOutbox:
                     select(OUTBOX.c.id, OUTBOX.c.lane).where(OUTBOX.c.id.in_(chunk), OUTBOX.c.state == str(State.DEAD))
                 )
             ]
-            count = 0
+            retried = 0
             for lane in sorted({row.lane for row in rows}):
                 connection.execute(select(LANES.c.id).where(LANES.c.id == lane).with_for_update())
                 dead = [row.id for row in rows if row.lane == lane]
@@ -185,9 +192,9 @@ class SqlOutbox:
                         .where(OUTBOX.c.id.in_(chunk), OUTBOX.c.state == str(State.DEAD))
                         .values(state=str(State.WAITING), attempts=0, due_at=now, settled_at=None)
                     )
-                    count += done.rowcount
+                    retried += done.rowcount
                 _look_at_head(connection, lane)
-            return count
+            return retried
 
         return self._database.write(work)
 
@@ -207,13 +214,13 @@ class SqlOutbox:
 
         old = (OUTBOX.c.state == str(State.SENT)) & (OUTBOX.c.settled_at < before)
         some = select(OUTBOX.c.number).where(old).order_by(OUTBOX.c.number).limit(_PRUNED_AT_ONCE)
-        count = 0
+        removed = 0
         # In parts, so that nobody waits long for SQLite's one lock.
         while done := self._database.write(
             lambda connection: connection.execute(delete(OUTBOX).where(OUTBOX.c.number.in_(some))).rowcount
         ):
-            count += done
-        return count
+            removed += done
+        return removed
 
 
 def _due_lanes(connection: Connection, now: datetime, *, locked: bool = False) -> list[str]:

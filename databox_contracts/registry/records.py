@@ -59,6 +59,10 @@ class StoredVersion:
     sunset: date | None = None
     content: str = field(repr=False)
 
+    def in_effect(self, today: date) -> bool:
+        """Whether the day has come on which it takes effect, where it says one."""
+        return self.effective is None or self.effective <= today
+
     @property
     def is_ending(self) -> bool:
         """Whether its consumers have to move on."""

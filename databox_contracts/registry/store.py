@@ -28,6 +28,7 @@ from databox_contracts.registry.records import (
     Origin,
     Publication,
     RegisteredConsumer,
+    Status,
     StoredApproval,
     StoredVersion,
 )
@@ -36,7 +37,7 @@ from databox_contracts.registry.schema import AUDIT
 from databox_contracts.registry.statements import Scribe, audit_entry
 from databox_contracts.registry.tokens import Tokens
 from databox_contracts.registry.transitions import activated, deprecated, locked, retired
-from databox_contracts.registry.versions_of import known_versions, meant, newest, versions_in
+from databox_contracts.registry.versions_of import before, known_versions, meant, newest, versions_in
 
 
 class Registry:
@@ -124,7 +125,8 @@ class Registry:
     ) -> list[Publication]:
         """As `RegistryApi.publish_all`, in one transaction.
 
-        An `Announce` is asked for every version that is new, `announce_end` for every one that its document ends now.
+        An `Announce` is asked for every version that is new or was a draft, `announce_end` for every one that its
+        document ends now.
         """
         prepared = [prepare(contract) for contract in contracts]
         scribe = Scribe(by, self._clock)
@@ -140,7 +142,8 @@ class Registry:
         by_id: dict[str, list[StoredVersion]] = {}
         for one in found:
             by_id.setdefault(one.contract_id, []).append(one)
-        return [newest(versions) for versions in by_id.values()]
+        today = self._clock().date()
+        return [newest(versions, today) for versions in by_id.values()]
 
     def versions(self, contract_id: str) -> list[StoredVersion]:
         """As `RegistryApi.versions`."""
@@ -148,14 +151,23 @@ class Registry:
 
     def get(self, contract_id: str, version: str | None = None) -> StoredVersion:
         """As `RegistryApi.get`."""
-        return self._database.read(lambda connection: meant(connection, contract_id, version))
+        today = self._clock().date()
+        return self._database.read(lambda connection: meant(connection, contract_id, version, today))
 
-    def activate(self, contract_id: str, version: str, *, by: str) -> StoredVersion:
-        """As `RegistryApi.activate`."""
+    def activate(self, contract_id: str, version: str, *, by: str, announce: Announce | None = None) -> StoredVersion:
+        """As `RegistryApi.activate`. What `announce` gives for a draft enters the outbox with it."""
         scribe = Scribe(by, self._clock)
-        return self._database.write(
-            lambda connection: activated(connection, locked(connection, contract_id, version), scribe)
-        )
+
+        def work(connection: Connection) -> StoredVersion:
+            found = locked(connection, contract_id, version)
+            after = activated(connection, found, scribe)
+            if announce is not None and found.status is Status.DRAFT and after != found:
+                previous = before(versions_in(connection, contract_id), after.version, after.published_at)
+                consumers = list(registered_in(connection, contract_id).values())
+                enqueue_in(connection, announce(after.contract(), previous, consumers), scribe.at)
+            return after
+
+        return self._database.write(work)
 
     def deprecate(
         self,

@@ -94,6 +94,10 @@ def test_its_last_consumer_keeps_a_version(registry: Registry, clock: Any) -> No
     registry.retire("c", "1.0.0", by="ann")
     with pytest.raises(LifecycleError, match="'quant' is pinned to"):
         registry.retire("c", "1.1.0", by="ann")
+    # What takes effect later helps nobody now.
+    registry.publish(contract("1.2.0", custom={"effectiveDate": "2026-12-01"}), by="ci")
+    with pytest.raises(LifecycleError, match="'quant' is pinned to"):
+        registry.retire("c", "1.1.0", by="ann")
     assert registry.remove_consumer("c", "quant", by="q")
     assert registry.retire("c", "1.1.0", by="ann").status is Status.RETIRED
 

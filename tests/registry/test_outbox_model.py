@@ -71,7 +71,7 @@ def message(number: int, lane: int) -> Notification:
 
 @pytest.mark.parametrize(
     ("seed", "steps"),
-    [(1, 400), (2, 400), *(pytest.param(seed, 2500, marks=pytest.mark.full) for seed in range(10, 16))],
+    [(1, 300), *(pytest.param(seed, 2500, marks=pytest.mark.full) for seed in range(10, 16))],
 )
 def test_random_steps(registry: Registry, clock: Any, seed: int, steps: int) -> None:
     chance = random.Random(seed)

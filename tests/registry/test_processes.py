@@ -110,8 +110,8 @@ def test_workers_drain_the_outbox_in_order_and_send_nothing_twice(
 def test_messages_that_come_while_others_are_sent_are_sent_too(registry: Registry, forked: Any) -> None:
     code = """
 with Registry.open(url) as registry:
-    if number < 4:
-        for one in range(30):
+    if number < 2:
+        for one in range(40):
             registry.outbox.enqueue([message(f"{number}-{one:03}", f"consumer {one % 3}")])
         say(filled=number)
     else:
@@ -127,11 +127,11 @@ with Registry.open(url) as registry:
                 say(sent=item.notification.event, lane=lease.consumer)
             registry.outbox.settle(lease, sent=[item.notification.id for item in lease.items])
 """
-    said = forked(code, 6)
+    said = forked(code, 4)
     events = [one["sent"] for one in said if "sent" in one]
-    assert sorted(events) == sorted(f"{number}-{one:03}" for number in range(4) for one in range(30))
+    assert sorted(events) == sorted(f"{number}-{one:03}" for number in range(2) for one in range(40))
     for lane in range(3):
-        for number in range(4):
+        for number in range(2):
             own = [
                 one["sent"]
                 for one in said

@@ -128,6 +128,42 @@ def test_which_version_is_meant(registry: Registry) -> None:
         registry.get("urn:a:c")
 
 
+def test_a_version_counts_from_the_day_it_takes_effect(registry: Registry, clock: Any) -> None:
+    registry.publish(contract("1.0.0"), by="ci")
+    registry.publish(contract("1.1.0", custom={"effectiveDate": "2026-03-02"}), by="ci")
+    registry.deprecate("urn:a:b", "1.0.0", by="ann")
+
+    def asked() -> list[str]:
+        (listed,) = registry.contracts()
+        return [registry.get("urn:a:b", text).version for text in (None, "^1", ">1.0")] + [listed.version]
+
+    assert asked() == ["1.0.0", "1.0.0", "1.1.0", "1.0.0"]
+    clock.pass_by(days=1)
+    assert asked() == ["1.1.0"] * 4
+
+
+def test_a_draft_is_announced_when_it_becomes_active(registry: Registry) -> None:
+    asked: list[tuple[str, str, str | None, list[str]]] = []
+
+    def announce(new: Contract, before: StoredVersion | None, consumers: Sequence[Consumer]) -> list[Notification]:
+        names = [one.name for one in consumers]
+        asked.append((new.version, new.status, before.version if before is not None else None, names))
+        return [message(f"to {new.version}")]
+
+    registry.publish(contract("1.0.0", consumers=(Consumer(name="quant"),)), by="ci")
+    registry.publish(contract("2.0.0", status="draft"), by="ci", notifications=announce)
+    for _ in range(2):
+        registry.activate("urn:a:b", "2.0.0", by="ann", announce=announce)
+    registry.publish(contract("3.0.0", status="draft"), by="ci")
+    registry.publish(contract("3.0.0"), by="ci", notifications=announce)
+    assert asked == [
+        ("2.0.0", "draft", "1.0.0", ["quant"]),
+        ("2.0.0", "active", "1.0.0", ["quant"]),
+        ("3.0.0", "active", "2.0.0", ["quant"]),
+    ]
+    assert registry.outbox.counts()[State.WAITING] == 2
+
+
 def test_a_draft_is_found_where_there_is_nothing_else(registry: Registry) -> None:
     registry.publish(contract("0.1.0", status="draft"), by="ci")
     assert registry.get("urn:a:b").version == "0.1.0"
@@ -151,6 +187,8 @@ def test_a_folder_is_published_whole_or_not_at_all(registry: Registry) -> None:
     assert [one.contract_id for one in registry.contracts()] == ["urn:a:x", "urn:a:y", "urn:a:z"]
     assert registry.outbox.counts()[State.WAITING] == 1
     assert registry.publish_all([], by="ci") == []
+    twice = registry.publish_all([contract(id="urn:a:w"), contract(id="urn:a:w")], by="ci")
+    assert [str(one.outcome) for one in twice] == ["published", "unchanged"]
 
 
 def test_who_is_to_be_told_is_asked_once_for_each_new_version(registry: Registry) -> None:
@@ -243,7 +281,11 @@ def test_a_status_and_its_days_move_on_without_a_new_version(registry: Registry)
     )
     assert done.stored.contract().status == "deprecated"
     assert registry.publish(contract(**ending), by="ci").outcome is Outcome.UNCHANGED
-    # It does not go back.
+    # It does not go back, and what was put off by hand stays so.
+    registry.deprecate("urn:a:b", "1.0.0", by="ann", sunset=date(2026, 9, 1))
+    assert registry.publish(contract(**ending), by="ci").outcome is Outcome.UNCHANGED
+    later = {"status": "deprecated", "custom": {"sunsetDate": "2026-12-01"}}
+    assert registry.publish(contract(**later), by="ci").stored.sunset == date(2026, 12, 1)
     assert registry.publish(contract(status="active"), by="ci").outcome is Outcome.UNCHANGED
     assert registry.get("urn:a:b").status is Status.DEPRECATED
 
