@@ -11,12 +11,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli.announcing import announced_by
 from databox_contracts.errors import ContractConflictError, DataboxError, LifecycleError
 
 if TYPE_CHECKING:
     from databox_contracts.model import Contract
     from databox_contracts.registry.api import RegistryApi
-    from databox_contracts.registry.records import Publication, StoredVersion
+    from databox_contracts.registry.records import StoredVersion
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _publish(registry: RegistryApi, args: argparse.Namespace) -> int:
         contracts = [
             one.model_copy(update={"status": "active"}) if one.status.lower() in drafts else one for one in contracts
         ]
-    done = _published(registry, contracts, args.by)
+    done = registry.publish_all(contracts, by=args.by, **announced_by(registry, "notifications", "announce_end"))
     if args.format == "json":
         print_json({"publications": [one.to_dict() for one in done]})
         return 0
@@ -101,16 +102,6 @@ def _publish(registry: RegistryApi, args: argparse.Namespace) -> int:
         told = f", {_count(one.notified, 'notification')}" if one.notified else ""
         print(f"{one.outcome:<9}  {one.stored.contract_id} {one.stored.version} ({one.stored.status}{after}{told})")
     return 0
-
-
-def _published(registry: RegistryApi, contracts: Sequence[Contract], by: str) -> Sequence[Publication]:
-    from databox_contracts.cli.announcing import announcement
-    from databox_contracts.registry.store import Registry
-
-    if isinstance(registry, Registry):
-        return registry.publish_all(contracts, by=by, notifications=announcement())
-    # A service announces what is published to it.
-    return registry.publish_all(contracts, by=by)
 
 
 def _loaded(path: Path) -> Sequence[Contract]:
@@ -232,7 +223,8 @@ def _remove_consumer(registry: RegistryApi, args: argparse.Namespace) -> int:
 
 
 def _activate(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.activate(args.contract, args.version, by=args.by), args)
+    announced = announced_by(registry, "announce")
+    return _printed(registry.activate(args.contract, args.version, by=args.by, **announced), args)
 
 
 def _add_deprecate(parser: argparse.ArgumentParser) -> None:
@@ -243,25 +235,13 @@ def _add_deprecate(parser: argparse.ArgumentParser) -> None:
 
 
 def _deprecate(registry: RegistryApi, args: argparse.Namespace) -> int:
-    from databox_contracts.cli.announcing import end_announcement
-    from databox_contracts.registry.store import Registry
-
-    place = (args.contract, args.version)
-    if isinstance(registry, Registry):
-        done = registry.deprecate(*place, by=args.by, sunset=args.sunset, announce_end=end_announcement())
-    else:
-        done = registry.deprecate(*place, by=args.by, sunset=args.sunset)
-    return _printed(done, args)
+    announced = announced_by(registry, "announce_end")
+    return _printed(registry.deprecate(args.contract, args.version, by=args.by, sunset=args.sunset, **announced), args)
 
 
 def _retire(registry: RegistryApi, args: argparse.Namespace) -> int:
-    from databox_contracts.cli.announcing import end_announcement
-    from databox_contracts.registry.store import Registry
-
-    place = (args.contract, args.version)
-    if isinstance(registry, Registry):
-        return _printed(registry.retire(*place, by=args.by, announce_end=end_announcement()), args)
-    return _printed(registry.retire(*place, by=args.by), args)
+    announced = announced_by(registry, "announce_end")
+    return _printed(registry.retire(args.contract, args.version, by=args.by, **announced), args)
 
 
 def _printed(one: StoredVersion, args: argparse.Namespace) -> int:

@@ -121,6 +121,22 @@ def test_from_a_published_break_to_its_consumers_mail(place, tmp_path, mailbox, 
     assert mailbox.mails[1]["Subject"].startswith("trades 1.0.0 is deprecated until 20")
 
 
+def test_a_draft_is_announced_when_it_becomes_active(place, tmp_path, capsys):
+    for version, price, status in (("1.0.0", "price", "active"), ("2.0.0", "close_price", "draft")):
+        text = CONTRACT.format(version=version, price=price).replace("status: active", f"status: {status}")
+        (tmp_path / f"{version}.yaml").write_text(text)
+    with Registry.open(place) as registry:
+        registry.register("trades", Consumer("Quant team", "quant@example.com", ["trades"]), by="test")
+    waiting = []
+    for action in (["publish", str(tmp_path / "1.0.0.yaml")], ["publish", str(tmp_path / "2.0.0.yaml")]):
+        assert main(["registry", *action, "--by", "test", "--registry", place]) == 0
+        waiting.append(counts(place)[State.WAITING])
+    for _ in range(2):
+        assert main(["registry", "activate", "trades", "2.0.0", "--by", "test", "--registry", place]) == 0
+        waiting.append(counts(place)[State.WAITING])
+    assert waiting == [0, 0, 1, 1]
+
+
 def test_without_a_place_for_tickets_none_is_opened(place, httpserver, tmp_path, monkeypatch, capsys):
     httpserver.expect_request("/issues", method="POST").respond_with_json({"id": 7})
     fill(place, message(1, "ticket+" + httpserver.url_for("/issues")))
