@@ -305,6 +305,29 @@ class UnknownPlaceError(DataboxError):
         self.several = several
 
 
+class DeliveryError(DataboxError):
+    """A message that its channel did not take. `channel` is the channel's name; no part of the error holds a secret.
+
+    `permanent`: the same message will be refused again, so few attempts are made. `retry_after` is how many seconds the
+    receiver asked to be left alone, None where it did not say.
+    """
+
+    def __init__(
+        self,
+        channel: str,
+        reason: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{channel}: {reason}", hint=hint)
+        self.channel = channel
+        self.reason = reason
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
 class RegistryError(DataboxError):
     """The registry refuses what it was asked for, or its database cannot be used as it is."""
 

@@ -59,6 +59,7 @@ COMMANDS: Final = (
     Command(
         "registry", "registry", "publish contracts; see their versions and consumers, and lead versions to their end"
     ),
+    Command("deliver", "deliver", "send what waits in the registry's outbox, until it is told to stop"),
     Command("outbox", "outbox", "look at messages that wait or were given up; send these again"),
 )
 

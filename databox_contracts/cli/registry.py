@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from databox_contracts.cli import impact, registering, trace
+from databox_contracts.cli.announcing import announced_by
 from databox_contracts.cli.impact import add_target
 from databox_contracts.cli.known import add_known
 from databox_contracts.cli.trace import add_trace
@@ -97,7 +98,7 @@ def _publish(registry: RegistryApi, args: argparse.Namespace) -> int:
         contracts = [
             one.model_copy(update={"status": "active"}) if one.status.lower() in drafts else one for one in contracts
         ]
-    done = registry.publish_all(contracts, by=args.by)
+    done = registry.publish_all(contracts, by=args.by, **announced_by(registry, "notifications", "announce_end"))
     if args.format == "json":
         print_json({"publications": [one.to_dict() for one in done]})
         return 0
@@ -227,7 +228,8 @@ def _remove_consumer(registry: RegistryApi, args: argparse.Namespace) -> int:
 
 
 def _activate(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.activate(args.contract, args.version, by=args.by), args)
+    announced = announced_by(registry, "announce")
+    return _printed(registry.activate(args.contract, args.version, by=args.by, **announced), args)
 
 
 def _add_deprecate(parser: argparse.ArgumentParser) -> None:
@@ -238,11 +240,13 @@ def _add_deprecate(parser: argparse.ArgumentParser) -> None:
 
 
 def _deprecate(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.deprecate(args.contract, args.version, by=args.by, sunset=args.sunset), args)
+    announced = announced_by(registry, "announce_end")
+    return _printed(registry.deprecate(args.contract, args.version, by=args.by, sunset=args.sunset, **announced), args)
 
 
 def _retire(registry: RegistryApi, args: argparse.Namespace) -> int:
-    return _printed(registry.retire(args.contract, args.version, by=args.by), args)
+    announced = announced_by(registry, "announce_end")
+    return _printed(registry.retire(args.contract, args.version, by=args.by, **announced), args)
 
 
 def _printed(one: StoredVersion, args: argparse.Namespace) -> int:
