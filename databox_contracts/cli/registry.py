@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli.serving import add_serve, add_token, run_token, serve_registry
 from databox_contracts.errors import ContractConflictError, DataboxError, LifecycleError
 
 if TYPE_CHECKING:
@@ -254,6 +255,11 @@ def _add_version(parser: argparse.ArgumentParser) -> None:
     _add_by(parser)
 
 
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    add_token(parser)
+    _add_by(parser)
+
+
 def _add_by(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="NAME", default=_user(), help="who does it (the user's name)")
 
@@ -297,4 +303,6 @@ ACTIONS: Final = (
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),
     Action("deprecate", "announce the end of a version", _add_deprecate, _deprecate),
     Action("retire", "end a version whose sunset has come and that no consumer needs", _add_version, _retire),
+    Action("serve", "answer calls over HTTP", add_serve, serve_registry),
+    Action("token", "create, list and revoke the tokens of those who may call", _add_token, run_token),
 )
