@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from databox_contracts.errors import ContractError
 from databox_contracts.formats import detect, read
-from databox_contracts.formats.positions import MAX_BYTES, MAX_DEPTH, refusal, too_large
+from databox_contracts.formats.positions import MAX_BYTES, MAX_DEPTH, MAX_NODES, refusal, too_large
 from databox_contracts.model import Contract
 from databox_contracts.service.calls import RefusedError
 
@@ -50,12 +50,15 @@ def contract_of_data(value: Any) -> Contract:
     """The contract that a part of a JSON body is: an object, or the text of a document as a string."""
     if isinstance(value, str) and not isinstance(value, _Number):
         return _contract(value, placed=True)
+    _check_number(value, MAX_NODES)
     return _contract(_yaml_of(value), placed=False)
 
 
-def object_of(body: bytes, known: tuple[str, ...], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The object that a JSON body is; empty for an empty body. Numbers in it are text as written."""
-    value = json_of(body) if body.strip() else {}
+def object_of(
+    body: bytes, known: tuple[str, ...], *, required: tuple[str, ...] = (), most: int = MAX_NODES
+) -> dict[str, Any]:
+    """The object that a JSON body is; empty for an empty body. It holds at most so many values; see `json_of`."""
+    value = json_of(body, most=most) if body.strip() else {}
     if not isinstance(value, dict):
         raise RefusedError(422, "body", "the body has to be a JSON object", hint=f"Its names: {', '.join(known)}.")
     if wrong := [name for name in value if name not in known]:
@@ -75,11 +78,23 @@ def text_in(value: Mapping[str, Any], name: str) -> str | None:
     raise RefusedError(422, "body", f"{name!r} has to be text", hint="Put it in quotes.")
 
 
-def json_of(body: bytes) -> Any:
-    """Plain data; numbers as they were written, as a `str` of their own kind."""
+def plain(value: Any) -> Any:
+    """The same data with its numbers as numbers."""
+    if isinstance(value, _Number):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def json_of(body: bytes, *, most: int = MAX_NODES) -> Any:
+    """Plain data of at most so many values; numbers as they were written, as a `str` of their own kind."""
+    text = _decoded(body)
     try:
+        # To keep each number's text is slow, and to count them first is not.
+        _check_number(json.loads(text, parse_int=bool), most)
         value = json.loads(
-            _decoded(body),
+            text,
             parse_float=_Number,
             parse_int=_Number,
             parse_constant=_refuse_constant,
@@ -143,6 +158,18 @@ def _check_depth(value: Any) -> None:
         if not level:
             return
     raise _too_deep()
+
+
+def _check_number(value: Any, most: int) -> None:
+    """The reader would refuse as many, after it has looked at each of them."""
+    left, found = [value], 0
+    while left:
+        one = left.pop()
+        inner = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else ()
+        found += len(inner)
+        if found > most:
+            raise refusal(SOURCE, f"the document holds more than {most:,} values", None, "split it")
+        left.extend(inner)
 
 
 def _yaml_of(value: Any) -> str:

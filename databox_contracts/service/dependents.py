@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from databox_contracts.errors import UnknownContractError
+from databox_contracts.formats.positions import MAX_NODES
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.registry.records import Origin, StoredApproval
 from databox_contracts.service.bodies import (
@@ -17,11 +18,13 @@ from databox_contracts.service.bodies import (
     is_json,
     json_of,
     object_of,
+    plain,
     text_in,
 )
 from databox_contracts.service.calls import Answer, Call, Question, RefusedError
 
 _ENVELOPE: Final = ("contract", "old", "version", "policy")
+_TWO: Final = 2 * MAX_NODES
 _LISTS: Final = ("datasets", "contacts", "fields")
 _ORIGINS: Final = tuple(str(one) for one in Origin if one is not Origin.CONTRACT)
 
@@ -34,7 +37,7 @@ def consumers(call: Call) -> Answer:
 def register(call: Call) -> Answer:
     """Register the consumer that the body is, in place of the one of that name and origin."""
     known = tuple(Consumer.model_fields)
-    given = {name: value for name, value in object_of(call.body, known).items() if value is not None}
+    given = {name: value for name, value in plain(object_of(call.body, known)).items() if value is not None}
     if given.setdefault("name", call.path["name"]) != call.path["name"]:
         raise RefusedError(422, "body", "the body is a consumer of another name than the address has")
     for name in _LISTS:
@@ -70,8 +73,8 @@ def compatibility(call: Call) -> Answer:
     """
     asked: Mapping[str, Any] = dict(call.query)
     old = None
-    if is_json(call.media_type) and not is_contract(json_of(call.body)):
-        asked = object_of(call.body, _ENVELOPE, required=("contract",))
+    if is_json(call.media_type) and not is_contract(json_of(call.body, most=_TWO)):
+        asked = object_of(call.body, _ENVELOPE, required=("contract",), most=_TWO)
         new = contract_of_data(asked["contract"])
         old = contract_of_data(asked["old"]) if asked.get("old") is not None else None
     else:

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
+from databox_contracts.formats.positions import MAX_NODES
 from databox_contracts.model import Contract
 from databox_contracts.registry.records import Outcome, Publication, StoredVersion
 from databox_contracts.service.bodies import contract_of, contract_of_data, object_of, text_in
 from databox_contracts.service.calls import Answer, Call, RefusedError
 
+# Of a catalogue as a whole; each of its contracts is held to the loaders' limits.
+_MOST_VALUES: Final = 20 * MAX_NODES
 _DRAFTS: Final = ("draft", "proposed")
 
 
@@ -52,7 +55,7 @@ def publish(call: Call) -> Answer:
 
 def publish_all(call: Call) -> Answer:
     """Publish all contracts of the body, `{"contracts": [...]}`, or none."""
-    value = object_of(call.body, ("contracts",), required=("contracts",))["contracts"]
+    value = object_of(call.body, ("contracts",), required=("contracts",), most=_MOST_VALUES)["contracts"]
     if not isinstance(value, list) or not value:
         raise RefusedError(422, "body", "'contracts' has to be a list of contracts", hint="Give one at least.")
     given = [_activated(contract_of_data(one), call.query) for one in value]
