@@ -101,6 +101,9 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _listener(listening: Listening) -> socket.socket:
+    if not 0 <= listening.port <= 65535:
+        # The system would take the rest of a division for it.
+        raise DataboxError(f"there is no port {listening.port}", hint="Choose one from 0 to 65535; 0 is any.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -112,9 +115,9 @@ def _listener(listening: Listening) -> socket.socket:
         except BaseException:
             listener.close()
             raise
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise DataboxError(
-            f"cannot listen on {listening.host} port {listening.port}: {getattr(error, 'strerror', None) or error}",
+            f"cannot listen on {listening.host} port {listening.port}: {error.strerror}",
             hint="Choose another --port (0 for any), or another --host.",
         ) from None
     return listener

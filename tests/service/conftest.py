@@ -214,6 +214,12 @@ def served(registry: str, directory: Path, *arguments: str) -> Iterator[Served]:
         process.wait(timeout=60)
 
 
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., AbstractContextManager[Served]]:
+    """Starts a service on that registry, with that directory for its files and those further arguments."""
+    return served
+
+
 @pytest.fixture
 def server(database_url: str, tmp_path: Path) -> Iterator[Served]:
     with served(database_url, tmp_path) as running:
