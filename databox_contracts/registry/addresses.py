@@ -43,6 +43,12 @@ class Address:
         """The file of a SQLite database, None of any other."""
         return Path(str(self.url.database)) if self.url.get_backend_name() == "sqlite" else None
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be in any text."""
+        settings = [str(value) for name, value in self.url.query.items() if name.lower() in _SECRET_SETTINGS]
+        return tuple(filter(None, (str(self.url.password or ""), *settings)))
+
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
 

@@ -10,11 +10,16 @@ from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.records import Origin, Publication, RegisteredConsumer, StoredApproval, StoredVersion
 
-Announce: TypeAlias = Callable[[Contract, StoredVersion | None], Sequence[Notification]]
-"""Who is to be told of a version that is published in place of another (None: it is the first).
+Announce: TypeAlias = Callable[[Contract, StoredVersion | None, Sequence[Consumer]], Sequence[Notification]]
+"""What consumers are to be told of a version that comes after another (None: it is the first).
 
+Asked when it is published, and when a draft becomes active; who tells the same then, tells it once.
+The consumers are all that are registered with the contract, before and with this version, each name once, by name.
 It is called within the transaction, perhaps more than once: it must only look at what it is given.
 """
+
+AnnounceEnd: TypeAlias = Callable[[StoredVersion, Sequence[Consumer]], Sequence[Notification]]
+"""What consumers are to be told of a version that was deprecated, or retired, just now; called like `Announce`."""
 
 
 class RegistryApi(Protocol):
@@ -41,10 +46,10 @@ class RegistryApi(Protocol):
         ...
 
     def get(self, contract_id: str, version: str | None = None) -> StoredVersion:
-        """A version by its text, or the newest of a range; without either the newest that is active.
+        """A version by its text, or the newest of a range; without either the newest that is active and in effect.
 
-        Where none is active it is the newest deprecated one, else the newest draft. A range does not find drafts and
-        retired versions.
+        Where there is none it is the newest deprecated one, else one that is not in effect yet, else the newest draft.
+        A range does not find drafts and retired versions, and one that is not in effect yet only if there is no other.
         """
         ...
 

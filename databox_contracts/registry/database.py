@@ -25,7 +25,8 @@ _LONGEST_WAIT: Final = 1.0
 # PostgreSQL's classes and codes of errors after which the same transaction may well succeed: lost connections, a server
 # that stops or starts, conflicts with other transactions.
 _PASSING_CLASSES: Final = ("08", "57P", "40", "53")
-_PASSING_CODES: Final = ("55P03", "25006")
+# A unique key that another transaction took at the same moment is seen the next time.
+_PASSING_CODES: Final = ("55P03", "25006", "25P03", "23505")
 _PASSING_WORDS: Final = ("database is locked", "database table is locked", "database schema is locked")
 
 # Of a refused connection psycopg tells no code.
@@ -36,6 +37,11 @@ _LASTING_WORDS: Final = (
     "is not permitted",
     "no password supplied",
 )
+
+
+# Seconds to connect in; milliseconds after which a server that went away without a word is known to be away.
+_CONNECTING: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+_LONGEST_PAUSE_MS: Final = 60_000
 
 
 def utc_now() -> datetime:
@@ -122,9 +128,8 @@ class Database:
         cause: Any = getattr(error, "orig", None) or error
         text = getattr(getattr(cause, "diag", None), "message_primary", None) or str(cause)
         line = text.strip().splitlines()[0] if text.strip() else type(cause).__name__
-        for secret in (self.address.url.password, *map(str, self.address.url.query.values())):
-            if secret:
-                line = line.replace(str(secret), "***")
+        for secret in self.address.secrets:
+            line = line.replace(secret, "***")
         return line[:300]
 
 
@@ -150,18 +155,33 @@ def _passes(error: Exception) -> bool:
 def _engine(address: Address, patience: float) -> Engine:
     if address.file is not None:
         return _sqlite_engine(address, patience)
+    return _postgresql_engine(address, patience)
+
+
+def _postgresql_engine(address: Address, patience: float) -> Engine:
+    settings = {name: value for name, value in _CONNECTING.items() if name not in address.url.query}
     try:
         engine = create_engine(
             address.url,
             hide_parameters=True,
             pool_pre_ping=True,
             isolation_level="READ COMMITTED",
-            connect_args={} if "connect_timeout" in address.url.query else {"connect_timeout": 10},
+            connect_args=settings,
         )
     except ModuleNotFoundError:
         raise RegistryError(
             "a registry in PostgreSQL needs psycopg", hint='pip install "databox_contracts[postgres]"'
         ) from None
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _: object) -> None:
+        # Whoever stops in the middle, or waits for one who did, must not keep everybody waiting for ever.
+        cursor = connection.cursor()
+        cursor.execute(f"SET lock_timeout = {max(1, int(patience * 1000))}")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {_LONGEST_PAUSE_MS}")
+        cursor.close()
+        connection.commit()
+
     return engine
 
 

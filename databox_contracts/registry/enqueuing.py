@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -19,6 +20,7 @@ from databox_contracts.rules import Severity
 T = TypeVar("T")
 
 _CHUNK: Final = 500
+_FIELDS: Final = tuple(one.name for one in fields(Notification))
 _LOCK: Final = 7_460_913_502_119
 
 
@@ -92,10 +94,11 @@ def notification_data(one: Notification) -> dict[str, Any]:
 
 
 def notification_of(data: Mapping[str, Any]) -> Notification:
-    """The notification of its JSON data."""
+    """The notification of its JSON data; what only a later version of this package knows of it is left out."""
+    known = {name: value for name, value in data.items() if name in _FIELDS}
     return Notification(
         **{
-            **data,
+            **known,
             "kind": EventKind(data["kind"]),
             "severity": Severity(data["severity"]),
             "occurred_at": datetime.fromisoformat(data["occurred_at"]),

@@ -65,8 +65,7 @@ STEPS: Final = (
         (
             "CREATE TABLE databox_notification_ids (id {text} PRIMARY KEY)",
             """CREATE TABLE databox_lanes (
-                id {text} PRIMARY KEY, due_at {text}, token {text}, worker {text}, expires_at {text},
-                fence BIGINT NOT NULL DEFAULT 0)""",
+                id {text} PRIMARY KEY, due_at {text}, token {text}, worker {text}, expires_at {text})""",
             "CREATE INDEX databox_lanes_due ON databox_lanes (due_at, id)",
             """CREATE TABLE databox_outbox (
                 number {serial}, id {text} NOT NULL UNIQUE REFERENCES databox_notification_ids (id),

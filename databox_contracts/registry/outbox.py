@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any, Final
 from uuid import uuid4
 
@@ -20,13 +21,15 @@ USUAL_LEASE: Final = timedelta(minutes=2)
 
 _LONGEST_ERROR: Final = 2_000
 _CHUNK: Final = 500
+_PRUNED_AT_ONCE: Final = 5_000
 
 
 class SqlOutbox:
     """An `Outbox` of two tables: a lane for each contact of a consumer, and the notifications in it.
 
-    Who holds a lane's lease is in the lane's row, so that two workers are told apart by that row's lock. `lease_length`
-    has to be longer than one attempt takes. Workers on several hosts need clocks that agree to within it.
+    Who holds a lane's lease is in the lane's row, by a token that is new with every lease: whoever has an older one
+    changes nothing any more but what it did send. `lease_length` has to be longer than one attempt takes. Workers on
+    several hosts need clocks that agree to within it.
     """
 
     def __init__(
@@ -48,23 +51,29 @@ class SqlOutbox:
             raise RegistryError(f"a lease of {limit} notifications", hint="Ask for at least one.")
         token = uuid4().hex
         while True:
-            now = self._clock()
-            # Nobody is kept from writing while nothing is due.
-            if not self._database.read(lambda connection, at=now: _due_lanes(connection, at)):  # type: ignore[misc]
-                return None
-            lease, retry = self._database.write(
-                lambda connection, at=now: self._lease(connection, worker, token, limit, at)  # type: ignore[misc]
-            )
-            if lease is not None or not retry:
+            lease, again = self._try(worker, token, limit, self._clock())
+            if lease is not None or not again:
                 return lease
 
+    def _try(self, worker: str, token: str, limit: int, now: datetime) -> tuple[Lease | None, bool]:
+        # Nobody is kept from writing while nothing is due.
+        if not self._database.read(lambda connection: _due_lanes(connection, now)):
+            return None, False
+        attempts = count()
+
+        def work(connection: Connection) -> tuple[Lease | None, bool]:
+            # If the answer to a commit was lost, it may have been given already.
+            given = select(LANES.c.id).where(LANES.c.token == token)
+            mine = list(connection.execute(given).scalars()) if next(attempts) else []
+            lanes = mine or _due_lanes(connection, now, locked=True)
+            return self._lease(connection, worker, token, lanes, limit, now)
+
+        return self._database.write(work)
+
     def _lease(
-        self, connection: Connection, worker: str, token: str, limit: int, now: datetime
+        self, connection: Connection, worker: str, token: str, lanes: Sequence[str], limit: int, now: datetime
     ) -> tuple[Lease | None, bool]:
-        """The lease, and whether it is worth asking again where there is none."""
-        mine = connection.execute(select(LANES.c.id).where(LANES.c.token == token)).scalar()
-        # Given already, if the answer to the commit was lost.
-        lanes = [mine] if mine is not None else _due_lanes(connection, now, locked=True)
+        """The lease of the first lane, and whether it is worth asking again where there is none."""
         if not lanes:
             return None, False
         lane = lanes[0]
@@ -85,9 +94,7 @@ class SqlOutbox:
             return None, True
         expires_at = now + self.lease_length
         connection.execute(
-            update(LANES)
-            .where(LANES.c.id == lane)
-            .values(token=token, worker=worker, expires_at=expires_at, fence=LANES.c.fence + 1)
+            update(LANES).where(LANES.c.id == lane).values(token=token, worker=worker, expires_at=expires_at)
         )
         first = items[0].notification
         lease = Lease(
@@ -175,7 +182,7 @@ class SqlOutbox:
                     select(OUTBOX.c.id, OUTBOX.c.lane).where(OUTBOX.c.id.in_(chunk), OUTBOX.c.state == str(State.DEAD))
                 )
             ]
-            count = 0
+            retried = 0
             for lane in sorted({row.lane for row in rows}):
                 connection.execute(select(LANES.c.id).where(LANES.c.id == lane).with_for_update())
                 dead = [row.id for row in rows if row.lane == lane]
@@ -185,9 +192,9 @@ class SqlOutbox:
                         .where(OUTBOX.c.id.in_(chunk), OUTBOX.c.state == str(State.DEAD))
                         .values(state=str(State.WAITING), attempts=0, due_at=now, settled_at=None)
                     )
-                    count += done.rowcount
+                    retried += done.rowcount
                 _look_at_head(connection, lane)
-            return count
+            return retried
 
         return self._database.write(work)
 
@@ -205,11 +212,15 @@ class SqlOutbox:
         Dead ones stay until they are retried.
         """
 
-        def work(connection: Connection) -> int:
-            old = (OUTBOX.c.state == str(State.SENT)) & (OUTBOX.c.settled_at < before)
-            return connection.execute(delete(OUTBOX).where(old)).rowcount
-
-        return self._database.write(work)
+        old = (OUTBOX.c.state == str(State.SENT)) & (OUTBOX.c.settled_at < before)
+        some = select(OUTBOX.c.number).where(old).order_by(OUTBOX.c.number).limit(_PRUNED_AT_ONCE)
+        removed = 0
+        # In parts, so that nobody waits long for SQLite's one lock.
+        while done := self._database.write(
+            lambda connection: connection.execute(delete(OUTBOX).where(OUTBOX.c.number.in_(some))).rowcount
+        ):
+            removed += done
+        return removed
 
 
 def _due_lanes(connection: Connection, now: datetime, *, locked: bool = False) -> list[str]:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, select, update
 
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
 from databox_contracts.model import Contract
 from databox_contracts.notifications import Notification
-from databox_contracts.registry.api import Announce
+from databox_contracts.registry.api import Announce, AnnounceEnd
+from databox_contracts.registry.consumers_of import declare_consumers, registered_in
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
-from databox_contracts.registry.records import Origin, Outcome, Publication, Status, StoredVersion
-from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.records import Outcome, Publication, Status, StoredVersion
+from databox_contracts.registry.schema import CONTRACTS, VERSIONS
 from databox_contracts.registry.statements import Scribe, insert_missing
-from databox_contracts.registry.texts import ascending, named, ordinal, storable
+from databox_contracts.registry.texts import named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
-from databox_contracts.registry.versions_of import stored, versions_in
+from databox_contracts.registry.versions_of import before, stored, versions_in
 
 _STATUSES: Final = {
     "proposed": Status.DRAFT,
@@ -64,7 +64,7 @@ def prepare(contract: Contract) -> Prepared:
         contract,
         ordinal(contract.version),
         content,
-        digest_of(contract),
+        digest_of(contract, content),
         _STATUSES.get(contract.status.strip().lower(), Status.ACTIVE),
     )
 
@@ -80,11 +80,16 @@ def _read_again(contract: Contract, content: str) -> None:
         ) from error
 
 
-def digest_of(contract: Contract) -> str:
-    """SHA-256 of what the contract promises: without its status and its days, which move on while it stays the same."""
+def digest_of(contract: Contract, content: str | None = None) -> str:
+    """SHA-256 of what the contract promises: without its status and its days, which move on while it stays the same.
+
+    `content` is its canonical text where that is known.
+    """
     custom = {name: value for name, value in contract.custom.items() if name not in (EFFECTIVE, SUNSET)}
-    promises = contract.model_copy(update={"status": str(Status.ACTIVE), "custom": custom})
-    return hashlib.sha256(dump_contract(promises).encode()).hexdigest()
+    # Most contracts are active and say no day: then their own text is the one that counts, and need not be made twice.
+    if content is None or contract.status != Status.ACTIVE or len(custom) < len(contract.custom):
+        content = dump_contract(contract.model_copy(update={"status": str(Status.ACTIVE), "custom": custom}))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def publish_in(
@@ -92,6 +97,7 @@ def publish_in(
     prepared: Sequence[Prepared],
     scribe: Scribe,
     notifications: Sequence[Notification] | Announce,
+    announce_end: AnnounceEnd | None,
 ) -> list[Publication]:
     """Publish all in the connection's transaction, or raise."""
     ids = sorted({one.contract.id for one in prepared})
@@ -99,38 +105,51 @@ def publish_in(
     # Whoever publishes another version of the same contract waits; in this order nobody waits for each other.
     connection.execute(select(CONTRACTS).where(CONTRACTS.c.id.in_(ids)).order_by(CONTRACTS.c.id).with_for_update())
     done: list[Publication] = []
+    seen: set[tuple[str, str]] = set()
     told: list[Notification] = []
     for one in prepared:
-        publication, previous = _publish_one(connection, one, scribe)
-        if publication.outcome is Outcome.PUBLISHED and callable(notifications):
-            fresh = list(notifications(one.contract, previous))
+        known = registered_in(connection, one.contract.id)
+        publication, previous = _publish_one(connection, one, scribe, is_first=one.key not in seen)
+        seen.add(one.key)
+        outcome, is_ending = publication.outcome, publication.stored.is_ending
+        is_coming = outcome is Outcome.PUBLISHED or (outcome is Outcome.CHANGED and not is_ending)
+        if is_coming and callable(notifications):
+            consumers = dict(sorted({**known, **registered_in(connection, one.contract.id)}.items()))
+            fresh = list(notifications(one.contract, previous, list(consumers.values())))
+            told += fresh
+            publication = replace(publication, notified=len(fresh))
+        elif outcome is Outcome.CHANGED and is_ending and announce_end is not None:
+            fresh = list(announce_end(publication.stored, list(known.values())))
             told += fresh
             publication = replace(publication, notified=len(fresh))
         done.append(publication)
     if not callable(notifications) and any(one.outcome is not Outcome.UNCHANGED for one in done):
-        told = list(notifications)
-        done[0] = replace(done[0], notified=len(told))
+        told += notifications
+        done[0] = replace(done[0], notified=done[0].notified + len(notifications))
     enqueue_in(connection, told, scribe.at)
     return done
 
 
-def _publish_one(connection: Connection, one: Prepared, scribe: Scribe) -> tuple[Publication, StoredVersion | None]:
+def _publish_one(
+    connection: Connection, one: Prepared, scribe: Scribe, *, is_first: bool
+) -> tuple[Publication, StoredVersion | None]:
+    """What became of it, and the version before; `is_first` where this call did not publish it already."""
     known = versions_in(connection, one.contract.id)
-    previous = _previous(one, known, scribe.at)
+    previous = before(known, one.contract.version, scribe.at)
     name = previous.version if previous is not None else None
     row: Any = connection.execute(
         select(VERSIONS).where(VERSIONS.c.contract == one.contract.id, VERSIONS.c.ordinal == one.ordinal)
     ).one_or_none()
     if row is None:
         found = _insert(connection, one, scribe)
-        _register(connection, one, known, scribe)
+        declare_consumers(connection, one.contract.id, scribe, one.contract)
         return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
     found = stored(row)
     if one.digest != row.digest and one.digest != _digest_today(row.content):
         raise ContractConflictError(
             one.contract.id, one.contract.version, row.digest, one.digest, published_as=row.version
         )
-    if row.publication == scribe.mark:
+    if row.publication == scribe.mark and is_first:
         # This very call stored it, and the answer to its commit was lost.
         return Publication(outcome=Outcome.PUBLISHED, stored=found, previous=name), previous
     moved = _move_on(connection, one, found, scribe)
@@ -159,41 +178,6 @@ def _insert(connection: Connection, one: Prepared, scribe: Scribe) -> StoredVers
     return versions_in(connection, contract.id, one.ordinal)[0]
 
 
-def _register(connection: Connection, one: Prepared, known: Sequence[StoredVersion], scribe: Scribe) -> None:
-    """The consumers that the newest version declares are those of the contract."""
-    own = ascending(one.contract.version, scribe.at)
-    if any(ascending(other.version, other.published_at) > own for other in known):
-        return
-    connection.execute(
-        delete(CONSUMERS).where(CONSUMERS.c.contract == one.contract.id, CONSUMERS.c.origin == str(Origin.CONTRACT))
-    )
-    rows = [
-        {
-            "contract": one.contract.id,
-            "name": consumer.name,
-            "origin": str(Origin.CONTRACT),
-            "declared": consumer.model_dump(mode="json"),
-            "registered_at": scribe.at,
-            "registered_by": scribe.who,
-        }
-        for consumer in one.contract.consumers
-    ]
-    insert_missing(connection, CONSUMERS, rows)
-
-
-def _previous(one: Prepared, known: Sequence[StoredVersion], at: datetime) -> StoredVersion | None:
-    """The version that readers of the given one had before: the greatest below it that is or was in force."""
-    own = ascending(one.contract.version, at)
-    below = [
-        other
-        for other in known
-        if ordinal(other.version) != one.ordinal
-        and other.status is not Status.DRAFT
-        and ascending(other.version, other.published_at) < own
-    ]
-    return below[-1] if below else None
-
-
 def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe: Scribe) -> StoredVersion:
     """A published version whose document has got another status or day meanwhile; it never goes back."""
     contract = one.contract
@@ -217,11 +201,11 @@ def _move_on(connection: Connection, one: Prepared, found: StoredVersion, scribe
             **{key: str(value) for key, value in values.items()},
         )
         found = versions_in(connection, contract.id, one.ordinal)[0]
+        declare_consumers(connection, contract.id, scribe, contract)
     ahead = _ORDER.index(one.status) > _ORDER.index(found.status)
     sunset = sunset_date(contract)
-    if one.status is Status.DEPRECATED and (
-        ahead or (found.status is one.status and sunset not in (None, found.sunset))
-    ):
+    is_later = found.status is one.status and sunset is not None and (found.sunset is None or sunset > found.sunset)
+    if one.status is Status.DEPRECATED and (ahead or is_later):
         return deprecated(connection, found, sunset, scribe, contract=contract)
     if one.status is Status.RETIRED and ahead:
         return retired(connection, found, scribe)

@@ -59,6 +59,15 @@ class StoredVersion:
     sunset: date | None = None
     content: str = field(repr=False)
 
+    def in_effect(self, today: date) -> bool:
+        """Whether the day has come on which it takes effect, where it says one."""
+        return self.effective is None or self.effective <= today
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its consumers have to move on."""
+        return self.status in (Status.DEPRECATED, Status.RETIRED)
+
     def contract(self) -> Contract:
         """The contract, read from the content, with the status that it has by now; its `source` is None."""
         return load_contract(self.content).model_copy(update={"source": None, "status": str(self.status)})
@@ -77,6 +86,22 @@ class StoredVersion:
             "sunset": self.sunset.isoformat() if self.sunset is not None else None,
         }
         return {**facts, "content": self.content} if content else facts
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> StoredVersion:
+        """What `to_dict` gave; without its content that is empty."""
+        return cls(
+            contract_id=facts["contract"],
+            version=facts["version"],
+            title=facts["title"],
+            status=Status(facts["status"]),
+            digest=facts["digest"],
+            published_at=datetime.fromisoformat(facts["published_at"]),
+            published_by=facts["published_by"],
+            effective=_day(facts["effective"]),
+            sunset=_day(facts["sunset"]),
+            content=facts.get("content", ""),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +125,16 @@ class Publication:
             **self.stored.to_dict(),
         }
 
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Publication:
+        """What `to_dict` gave; the stored version's content is empty."""
+        return cls(
+            outcome=Outcome(facts["outcome"]),
+            stored=StoredVersion.from_dict(facts),
+            previous=facts["previous"],
+            notified=facts["notified"],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredConsumer:
@@ -120,6 +155,18 @@ class RegisteredConsumer:
             "registered_at": self.registered_at.isoformat(),
             "registered_by": self.registered_by,
         }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> RegisteredConsumer:
+        """What `to_dict` gave."""
+        declared = {name: value for name, value in facts.items() if name in Consumer.model_fields}
+        return cls(
+            contract_id=facts["contract"],
+            consumer=Consumer.model_validate(declared),
+            origin=Origin(facts["origin"]),
+            registered_at=datetime.fromisoformat(facts["registered_at"]),
+            registered_by=facts["registered_by"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +195,12 @@ class StoredApproval:
             "note": self.note,
         }
 
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> StoredApproval:
+        """What `to_dict` gave."""
+        rest = {name: value for name, value in facts.items() if name not in ("contract", "at")}
+        return cls(contract_id=facts["contract"], at=datetime.fromisoformat(facts["at"]), **rest)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
@@ -168,3 +221,7 @@ class AuditEntry:
             "subject": self.subject,
             "details": dict(self.details),
         }
+
+
+def _day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text is not None else None

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from databox_contracts.model import Consumer
+from databox_contracts.registry.consumers_of import consumer_of
 from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.database import Database
 from databox_contracts.registry.records import Origin, RegisteredConsumer, StoredApproval
@@ -140,7 +141,7 @@ def _checked(contract_id: str, consumer: Consumer) -> None:
 def _registered(row: Any) -> RegisteredConsumer:
     return RegisteredConsumer(
         contract_id=row.contract,
-        consumer=Consumer.model_validate(row.declared),
+        consumer=consumer_of(row.declared),
         origin=Origin(row.origin),
         registered_at=row.registered_at,
         registered_by=row.registered_by,

@@ -165,7 +165,6 @@ LANES: Final = Table(
     Column("token", Text),
     Column("worker", Text),
     Column("expires_at", Moment),
-    Column("fence", BigInteger, nullable=False, server_default=text("0")),
 )
 Index("databox_lanes_due", LANES.c.due_at, LANES.c.id)
 

@@ -12,10 +12,12 @@ from sqlalchemy import Connection, select
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.addresses import read_address
-from databox_contracts.registry.api import Announce
+from databox_contracts.registry.api import Announce, AnnounceEnd
+from databox_contracts.registry.consumers_of import registered_in
 from databox_contracts.registry.database import Database, utc_now
 from databox_contracts.registry.deletion_plans import DeletionPlans
 from databox_contracts.registry.drift_store import SqlBaselineStore
+from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.held_batches import HeldBatches
 from databox_contracts.registry.migrations import migrate
 from databox_contracts.registry.outbox import USUAL_LEASE, SqlOutbox
@@ -26,6 +28,7 @@ from databox_contracts.registry.records import (
     Origin,
     Publication,
     RegisteredConsumer,
+    Status,
     StoredApproval,
     StoredVersion,
 )
@@ -34,7 +37,7 @@ from databox_contracts.registry.schema import AUDIT
 from databox_contracts.registry.statements import Scribe, audit_entry
 from databox_contracts.registry.tokens import Tokens
 from databox_contracts.registry.transitions import activated, deprecated, locked, retired
-from databox_contracts.registry.versions_of import known_versions, meant, newest, versions_in
+from databox_contracts.registry.versions_of import before, known_versions, meant, newest, versions_in
 
 
 class Registry:
@@ -102,20 +105,36 @@ class Registry:
     # --- versions ---
 
     def publish(
-        self, contract: Contract, *, by: str, notifications: Sequence[Notification] | Announce = ()
+        self,
+        contract: Contract,
+        *,
+        by: str,
+        notifications: Sequence[Notification] | Announce = (),
+        announce_end: AnnounceEnd | None = None,
     ) -> Publication:
         """As `RegistryApi.publish`. Notifications enter the outbox in the same transaction, if anything changes."""
-        return self.publish_all([contract], by=by, notifications=notifications)[0]
+        return self.publish_all([contract], by=by, notifications=notifications, announce_end=announce_end)[0]
 
     def publish_all(
-        self, contracts: Sequence[Contract], *, by: str, notifications: Sequence[Notification] | Announce = ()
+        self,
+        contracts: Sequence[Contract],
+        *,
+        by: str,
+        notifications: Sequence[Notification] | Announce = (),
+        announce_end: AnnounceEnd | None = None,
     ) -> list[Publication]:
-        """As `RegistryApi.publish_all`, in one transaction. An `Announce` is asked for every version that is new."""
+        """As `RegistryApi.publish_all`, in one transaction.
+
+        An `Announce` is asked for every version that is new or was a draft, `announce_end` for every one that its
+        document ends now.
+        """
         prepared = [prepare(contract) for contract in contracts]
         scribe = Scribe(by, self._clock)
         if not prepared:
             return []
-        return self._database.write(lambda connection: publish_in(connection, prepared, scribe, notifications))
+        return self._database.write(
+            lambda connection: publish_in(connection, prepared, scribe, notifications, announce_end)
+        )
 
     def contracts(self) -> list[StoredVersion]:
         """As `RegistryApi.contracts`."""
@@ -123,7 +142,8 @@ class Registry:
         by_id: dict[str, list[StoredVersion]] = {}
         for one in found:
             by_id.setdefault(one.contract_id, []).append(one)
-        return [newest(versions) for versions in by_id.values()]
+        today = self._clock().date()
+        return [newest(versions, today) for versions in by_id.values()]
 
     def versions(self, contract_id: str) -> list[StoredVersion]:
         """As `RegistryApi.versions`."""
@@ -131,28 +151,53 @@ class Registry:
 
     def get(self, contract_id: str, version: str | None = None) -> StoredVersion:
         """As `RegistryApi.get`."""
-        return self._database.read(lambda connection: meant(connection, contract_id, version))
+        today = self._clock().date()
+        return self._database.read(lambda connection: meant(connection, contract_id, version, today))
 
-    def activate(self, contract_id: str, version: str, *, by: str) -> StoredVersion:
-        """As `RegistryApi.activate`."""
+    def activate(self, contract_id: str, version: str, *, by: str, announce: Announce | None = None) -> StoredVersion:
+        """As `RegistryApi.activate`. What `announce` gives for a draft enters the outbox with it."""
         scribe = Scribe(by, self._clock)
-        return self._database.write(
-            lambda connection: activated(connection, locked(connection, contract_id, version), scribe)
-        )
 
-    def deprecate(self, contract_id: str, version: str, *, by: str, sunset: date | None = None) -> StoredVersion:
-        """As `RegistryApi.deprecate`."""
-        scribe = Scribe(by, self._clock)
-        return self._database.write(
-            lambda connection: deprecated(connection, locked(connection, contract_id, version), sunset, scribe)
-        )
+        def work(connection: Connection) -> StoredVersion:
+            found = locked(connection, contract_id, version)
+            after = activated(connection, found, scribe)
+            if announce is not None and found.status is Status.DRAFT and after != found:
+                previous = before(versions_in(connection, contract_id), after.version, after.published_at)
+                consumers = list(registered_in(connection, contract_id).values())
+                enqueue_in(connection, announce(after.contract(), previous, consumers), scribe.at)
+            return after
 
-    def retire(self, contract_id: str, version: str, *, by: str) -> StoredVersion:
-        """As `RegistryApi.retire`."""
+        return self._database.write(work)
+
+    def deprecate(
+        self,
+        contract_id: str,
+        version: str,
+        *,
+        by: str,
+        sunset: date | None = None,
+        announce_end: AnnounceEnd | None = None,
+    ) -> StoredVersion:
+        """As `RegistryApi.deprecate`. What `announce_end` gives enters the outbox with it, if anything changes."""
         scribe = Scribe(by, self._clock)
-        return self._database.write(
-            lambda connection: retired(connection, locked(connection, contract_id, version), scribe)
-        )
+
+        def work(connection: Connection) -> StoredVersion:
+            found = locked(connection, contract_id, version)
+            return _told(connection, found, deprecated(connection, found, sunset, scribe), scribe, announce_end)
+
+        return self._database.write(work)
+
+    def retire(
+        self, contract_id: str, version: str, *, by: str, announce_end: AnnounceEnd | None = None
+    ) -> StoredVersion:
+        """As `RegistryApi.retire`. What `announce_end` gives enters the outbox with it, if anything changes."""
+        scribe = Scribe(by, self._clock)
+
+        def work(connection: Connection) -> StoredVersion:
+            found = locked(connection, contract_id, version)
+            return _told(connection, found, retired(connection, found, scribe), scribe, announce_end)
+
+        return self._database.write(work)
 
     # --- consumers ---
 
@@ -209,3 +254,12 @@ class Registry:
             return [audit_entry(row) for row in connection.execute(query)][::-1]
 
         return self._database.read(work)
+
+
+def _told(
+    connection: Connection, before: StoredVersion, after: StoredVersion, scribe: Scribe, announce: AnnounceEnd | None
+) -> StoredVersion:
+    if announce is not None and after != before:
+        consumers = list(registered_in(connection, after.contract_id).values())
+        enqueue_in(connection, announce(after, consumers), scribe.at)
+    return after

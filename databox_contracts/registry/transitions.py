@@ -9,7 +9,8 @@ from sqlalchemy import Connection, select, update
 
 from databox_contracts.errors import LifecycleError
 from databox_contracts.lifecycle import sunset_date
-from databox_contracts.model import Consumer, Contract
+from databox_contracts.model import Contract
+from databox_contracts.registry.consumers_of import consumer_of, declare_consumers
 from databox_contracts.registry.notice import left_behind, notice_of
 from databox_contracts.registry.records import Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
@@ -33,7 +34,9 @@ def activated(connection: Connection, found: StoredVersion, scribe: Scribe) -> S
     if found.status is Status.ACTIVE:
         return found
     scribe.note(connection, "activate", found.contract_id, version=found.version, was=str(found.status))
-    return _changed(connection, found, status=str(Status.ACTIVE), sunset=None)
+    changed = _changed(connection, found, status=str(Status.ACTIVE), sunset=None)
+    declare_consumers(connection, found.contract_id, scribe)
+    return changed
 
 
 def deprecated(
@@ -85,7 +88,9 @@ def retired(connection: Connection, found: StoredVersion, scribe: Scribe) -> Sto
                 hint="Deprecate it, wait for its sunset, and have its consumers move on or removed.",
             )
     scribe.note(connection, "retire", found.contract_id, version=found.version)
-    return _changed(connection, found, status=str(Status.RETIRED))
+    changed = _changed(connection, found, status=str(Status.RETIRED))
+    declare_consumers(connection, found.contract_id, scribe)
+    return changed
 
 
 def _against(connection: Connection, found: StoredVersion, today: date) -> list[str]:
@@ -97,12 +102,14 @@ def _against(connection: Connection, found: StoredVersion, today: date) -> list[
     remaining = [
         one.version
         for one in versions_in(connection, found.contract_id)
-        if ordinal(one.version) != ordinal(found.version) and one.status in (Status.ACTIVE, Status.DEPRECATED)
+        if ordinal(one.version) != ordinal(found.version)
+        and one.status in (Status.ACTIVE, Status.DEPRECATED)
+        and one.in_effect(today)
     ]
     rows = connection.execute(
         select(CONSUMERS.c.declared).where(CONSUMERS.c.contract == found.contract_id).order_by(CONSUMERS.c.name)
     ).scalars()
-    consumers = [Consumer.model_validate(row) for row in rows]
+    consumers = [consumer_of(row) for row in rows]
     return [*reasons, *dict.fromkeys(left_behind(found.version, remaining, consumers))]
 
 

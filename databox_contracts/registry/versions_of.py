@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -15,7 +16,15 @@ from databox_contracts.registry.texts import ascending, ordinal
 from databox_contracts.version_ranges import VersionRange
 from databox_contracts.versions import Version
 
-_PREFERRED: Final = (Status.ACTIVE, Status.DEPRECATED, Status.DRAFT, Status.RETIRED)
+# Status, and whether it is in effect; drafts and retired versions are looked at where there is nothing else.
+_PREFERRED: Final = (
+    (Status.ACTIVE, True),
+    (Status.DEPRECATED, True),
+    (Status.ACTIVE, False),
+    (Status.DEPRECATED, False),
+    (Status.DRAFT, True),
+    (Status.DRAFT, False),
+)
 _MOST_NAMES: Final = 10
 
 
@@ -65,20 +74,33 @@ def exactly(connection: Connection, contract_id: str, version: str) -> StoredVer
     raise UnknownContractError(contract_id, version, known=_names(known))
 
 
-def newest(versions: Sequence[StoredVersion]) -> StoredVersion:
-    """The greatest of those of the best status; there is at least one, in ascending order."""
-    return next(
-        [one for one in versions if one.status is status][-1]
-        for status in _PREFERRED
-        if any(one.status is status for one in versions)
-    )
+def newest(versions: Sequence[StoredVersion], today: date) -> StoredVersion:
+    """The greatest of those of the best status that are in effect; there is at least one, in ascending order."""
+    for status, in_effect in _PREFERRED:
+        found = [one for one in versions if one.status is status and one.in_effect(today) is in_effect]
+        if found:
+            return found[-1]
+    return versions[-1]
 
 
-def meant(connection: Connection, contract_id: str, version: str | None) -> StoredVersion:
+def before(versions: Sequence[StoredVersion], version: str, published_at: datetime) -> StoredVersion | None:
+    """The version that readers had before that one: the greatest below it that is or was in force."""
+    own = ascending(version, published_at)
+    below = [
+        one
+        for one in versions
+        if ordinal(one.version) != ordinal(version)
+        and one.status is not Status.DRAFT
+        and ascending(one.version, one.published_at) < own
+    ]
+    return below[-1] if below else None
+
+
+def meant(connection: Connection, contract_id: str, version: str | None, today: date) -> StoredVersion:
     """The version that a text or a range means, or the newest. Raises `UnknownContractError`."""
     known = known_versions(connection, contract_id)
     if version is None:
-        return newest(known)
+        return newest(known, today)
     for one in known:
         if ordinal(one.version) == ordinal(version):
             return one
@@ -90,7 +112,7 @@ def meant(connection: Connection, contract_id: str, version: str | None) -> Stor
     fitting = [one for one in usable if (parsed := Version.parse(one.version)) is not None and wanted.allows(parsed)]
     if not fitting:
         raise UnknownContractError(contract_id, version, known=_names(known))
-    return fitting[-1]
+    return ([one for one in fitting if one.in_effect(today)] or fitting)[-1]
 
 
 def _names(versions: Sequence[StoredVersion]) -> list[str]:

@@ -221,6 +221,8 @@ def test_the_commands_are_listed():
         "check-migration",
         "verify",
         "quarantine",
+        "registry",
+        "outbox",
     ]
 
 

@@ -138,6 +138,12 @@ customProperties:
     facts = said.json("registry", "approve", "urn:demo:wind", "--consumer", "risk", "--purpose", "ads")
     assert (facts["consumer_is_registered"], facts["approver"], facts["purpose"]) == (False, "ann", "ads")
     assert "there is: quant" in said("registry", "approve", "urn:demo:wind", "--consumer", "qant")
+    assert "has no consumer 'quant' of origin registry" in said(
+        "registry", "remove-consumer", "urn:demo:wind", "quant", code=1
+    )
+    gone = said("registry", "remove-consumer", "urn:demo:wind", "quant", "--origin", "contract")
+    assert gone == "quant is no consumer of urn:demo:wind any more.\n"
+    assert said.json("registry", "consumers") == {"consumers": []}
     with Registry.open(place) as registry:
         assert [(one.consumer, one.approver, one.version) for one in registry.approvals()] == [
             ("quant", "bob", "2.0.0"),

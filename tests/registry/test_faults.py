@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -104,6 +105,35 @@ def test_a_registry_is_opened_while_its_file_is_locked(tmp_path: Path) -> None:
         assert registry.contracts() == []
 
 
+def test_a_table_that_another_session_holds_locked_is_waited_for_and_then_given_up(postgresql: Any) -> None:
+    import psycopg
+
+    url = postgresql.new_database()
+    with Registry.open(url, patience=0.3) as registry, Registry.open(url, patience=60) as patient:
+        registry.check()
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE databox_contracts")
+            with pytest.raises(RegistryUnavailableError, match="canceling statement due to lock timeout"):
+                registry.publish(contract(), by="ci")
+            timer = threading.Timer(0.5, other.rollback)
+            timer.start()
+            assert patient.publish(contract(), by="ci").outcome is Outcome.PUBLISHED
+            timer.join()
+
+
+def test_a_session_that_the_server_ends_is_begun_again(postgresql: Any) -> None:
+    import psycopg
+
+    url = postgresql.new_database()
+    with Registry.open(url) as registry, psycopg.connect(url, autocommit=True) as other:
+        registry.publish(contract(), by="ci")
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()"
+        )
+        assert registry.publish(contract("2.0.0"), by="ci").outcome is Outcome.PUBLISHED
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "r.db"
     Registry.open(file).close()
@@ -158,12 +188,12 @@ def test_a_server_is_stopped_and_started_between_calls_and_during_them(stoppable
         threads = [threading.Thread(target=publish), threading.Thread(target=send)]
         for thread in threads:
             thread.start()
-        for _ in range(3):
+        for mode in ("fast", "immediate", "fast"):
             had = len(published)
             deadline = time.monotonic() + 60
             while len(published) < had + 3 and time.monotonic() < deadline and not failures:
                 time.sleep(0.01)
-            stoppable_postgresql.stop()
+            stoppable_postgresql.stop(mode)
             stoppable_postgresql.start()
         done.set()
         for thread in threads:
@@ -176,6 +206,41 @@ def test_a_server_is_stopped_and_started_between_calls_and_during_them(stoppable
         assert registry.outbox.counts() == {State.WAITING: 0, State.SENT: len(published), State.DEAD: 0}
         assert list(dict.fromkeys(event for events in leases for event in events)) == published
         assert len(published) >= 9
+
+
+def test_a_wrong_password_is_said_at_once_and_not_shown(stoppable_postgresql: Any) -> None:
+    import psycopg
+
+    url = stoppable_postgresql.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE ann LOGIN PASSWORD 'right-w0rd'")
+        connection.execute("GRANT ALL ON SCHEMA test_1 TO ann")
+    rules = stoppable_postgresql.server.pgdata / "pg_hba.conf"
+    rules.write_text("local all all scram-sha-256\n")
+    stoppable_postgresql.stop()
+    stoppable_postgresql.start()
+    # It would wait for a server that is away.
+    for place, words in (
+        ("ann:hunter2@/postgres", "password authentication failed"),
+        ("ann:right-w0rd@/nowhere", "does not exist"),
+    ):
+        with pytest.raises(RegistryError, match=f"cannot be used: .*{words}") as error:
+            Registry.open(url.replace("postgres:@/postgres", place), patience=100_000)
+        assert "hunter2" not in str(error.value)
+        assert "right-w0rd" not in str(error.value)
+    with Registry.open(url.replace("postgres:@/postgres", "ann:right-w0rd@/postgres")) as registry:
+        registry.publish(contract(), by="ci")
+        assert "right-w0rd" not in registry.location
+        assert "right-w0rd" not in repr(vars(registry)) + repr(registry.check())
+
+
+def test_names_may_be_as_long_as_they_are_allowed_to_be(registry: Registry) -> None:
+    chance = random.Random(1)
+    one, two, three = ("".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=800)) for _ in range(3))
+    registry.publish(contract(one, id=two), by=three, notifications=[message(one, consumer=two, contract=three)])
+    registry.register(one, Consumer(name=two), by=three)
+    registry.baselines.see(one, two, three, [], at="2026-03-01")
+    assert registry.get(two, one).version == one
 
 
 def test_a_call_that_meets_a_stopped_server_waits_for_it(stoppable_postgresql: Any) -> None:

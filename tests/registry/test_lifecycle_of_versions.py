@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from databox_contracts.errors import LifecycleError, UnknownContractError
 from databox_contracts.model import Consumer, Contract, Evolution
-from databox_contracts.registry.records import Status
+from databox_contracts.notifications import EventKind, Notification, State
+from databox_contracts.registry.records import Outcome, Status, StoredVersion
 from databox_contracts.registry.store import Registry
+from databox_contracts.rules import Severity
 from databox_contracts.testing import build_contract, build_field
 
 
@@ -91,8 +94,52 @@ def test_its_last_consumer_keeps_a_version(registry: Registry, clock: Any) -> No
     registry.retire("c", "1.0.0", by="ann")
     with pytest.raises(LifecycleError, match="'quant' is pinned to"):
         registry.retire("c", "1.1.0", by="ann")
+    # What takes effect later helps nobody now.
+    registry.publish(contract("1.2.0", custom={"effectiveDate": "2026-12-01"}), by="ci")
+    with pytest.raises(LifecycleError, match="'quant' is pinned to"):
+        registry.retire("c", "1.1.0", by="ann")
     assert registry.remove_consumer("c", "quant", by="q")
     assert registry.retire("c", "1.1.0", by="ann").status is Status.RETIRED
+
+
+def test_whoever_must_move_on_is_told_with_the_deprecation_itself(registry: Registry, clock: Any) -> None:
+    asked: list[tuple[str, str, list[str]]] = []
+
+    def announce(version: StoredVersion, consumers: Sequence[Consumer]) -> list[Notification]:
+        asked.append((version.version, f"{version.status} {version.sunset}", [one.name for one in consumers]))
+        return [
+            Notification(
+                consumer=one.name,
+                contract=version.contract_id,
+                event=f"{version.version} {version.status} {version.sunset}",
+                kind=EventKind.DEPRECATION,
+                severity=Severity.WARNING,
+                contact="log:",
+                title="t",
+                occurred_at=clock.now,
+            )
+            for one in consumers
+        ]
+
+    both = (Consumer(name="risk", versions=">=1"), Consumer(name="quant", versions=">=1"))
+    registry.publish_all([contract(), contract("2.0.0", consumers=both)], by="ci", announce_end=announce)
+    with pytest.raises(LifecycleError):
+        registry.deprecate("c", "1.0.0", by="ann", sunset=date(2026, 3, 2), announce_end=announce)
+    for _ in range(2):
+        registry.deprecate("c", "1.0.0", by="ann", announce_end=announce)
+    ending = contract(status="deprecated", custom={"sunsetDate": "2026-05-01"})
+    for outcome, count in ((Outcome.CHANGED, 2), (Outcome.UNCHANGED, 0)):
+        done = registry.publish(ending, by="ci", announce_end=announce)
+        assert (done.outcome, done.notified) == (outcome, count)
+    clock.pass_by(days=100)
+    for _ in range(2):
+        registry.retire("c", "1.0.0", by="ann", announce_end=announce)
+    assert asked == [
+        ("1.0.0", "deprecated 2026-03-31", ["quant", "risk"]),
+        ("1.0.0", "deprecated 2026-05-01", ["quant", "risk"]),
+        ("1.0.0", "retired 2026-05-01", ["quant", "risk"]),
+    ]
+    assert registry.outbox.counts()[State.WAITING] == 6
 
 
 def test_a_draft_is_activated_or_retired_and_nothing_comes_back_from_retirement(registry: Registry) -> None:
