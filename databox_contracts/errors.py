@@ -290,6 +290,21 @@ class SparkUnavailableError(DataboxError):
     """No Spark session can be had: no Java, a server that does not start or went away."""
 
 
+class UnknownPlaceError(DataboxError):
+    """A name that no contract, dataset or field has, or `several` have; `known` are these, or the nearest names."""
+
+    def __init__(self, text: str, known: Sequence[str], *, several: bool = False) -> None:
+        names = ", ".join(known)
+        if several:
+            super().__init__(f"{text!r} could mean {len(known)} things", hint=f"name one of: {names}")
+        else:
+            hint = f"did you mean one of: {names}?" if known else "name it as contract, contract.dataset or .field"
+            super().__init__(f"no contract, dataset or field is called {text!r}", hint=hint)
+        self.text = text
+        self.known = tuple(known)
+        self.several = several
+
+
 class RegistryError(DataboxError):
     """The registry refuses what it was asked for, or its database cannot be used as it is."""
 
@@ -354,3 +369,27 @@ class LifecycleError(RegistryError):
         self.contract = contract
         self.version = version
         self.reasons = tuple(reasons)
+
+
+class SignOffError(LifecycleError):
+    """A version whose breaks need a consent that nobody gave; `missing` has, by consumer, what breaks for it."""
+
+    def __init__(self, contract: str, version: str, missing: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(
+            contract,
+            version,
+            [f"{consumer} has not agreed to {', '.join(changes)}" for consumer, changes in missing.items()],
+            hint=f"Have each consent to it (`registry approve {contract} --consumer NAME --version {version}`), "
+            "or publish a version that breaks nobody.",
+        )
+        self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}
+
+
+class ConsumersError(RegistryError):
+    """Consumers that may not read what they declare; `problems` are all of them, the text has a line for each."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
+        self.problems = tuple(problems)

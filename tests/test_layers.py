@@ -45,6 +45,9 @@ CORE = (
     "drift_comparison",
     "baselines",
     "notifications",
+    "approvals",
+    "declarations",
+    "lineage",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (

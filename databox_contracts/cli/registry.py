@@ -11,8 +11,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli import impact, registering, trace
+from databox_contracts.cli.impact import add_target
+from databox_contracts.cli.known import add_known
 from databox_contracts.cli.serving import add_serve, add_token, run_token, serve_registry
-from databox_contracts.errors import ContractConflictError, DataboxError, LifecycleError
+from databox_contracts.cli.trace import add_trace
+from databox_contracts.errors import ConsumersError, ContractConflictError, DataboxError, LifecycleError
 
 if TYPE_CHECKING:
     from databox_contracts.model import Contract
@@ -28,6 +32,7 @@ class Action:
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[RegistryApi, argparse.Namespace], int]
+    forms: Sequence[str] = ("text", "json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in ACTIONS:
         described = actions.add_parser(action.name, help=action.summary, description=action.summary)
         action.add_arguments(described)
-        add_registry(described)
+        add_registry(described, action.forms)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; 1 refused: other content under a published version, an end too early; 2 it could not be done."""
+    """0 done; 1 refused: other content under a published version, too early, without consent; 2 not done."""
     action = next(action for action in ACTIONS if action.name == args.action)
     with closing(opened(args)) as registry:
         try:
             return action.run(registry, args)
-        except (ContractConflictError, LifecycleError) as error:
+        except (ConsumersError, ContractConflictError, LifecycleError) as error:
             if args.format == "json":
                 print_json({"refused": error.message, "hint": error.hint})
             else:
@@ -53,14 +58,14 @@ def run(args: argparse.Namespace) -> int:
             return 1
 
 
-def add_registry(parser: argparse.ArgumentParser) -> None:
+def add_registry(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text", "json")) -> None:
     """Declare which registry is meant, and the form of the output."""
     parser.add_argument(
         "--registry",
         metavar="URL|PATH",
         help="a file, postgresql:// or a service's URL ($DATABOX_REGISTRY, else a file in $DAGSTER_HOME)",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=forms, default="text")
 
 
 def opened(args: argparse.Namespace) -> RegistryApi:
@@ -313,6 +318,24 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+# --- who is affected --------------------------------------------------------------------------------------------------
+
+
+def _add_impact(parser: argparse.ArgumentParser) -> None:
+    add_target(parser)
+    add_known(parser, registry=False)
+
+
+def _add_register(parser: argparse.ArgumentParser) -> None:
+    registering.add_files(parser)
+    _add_by(parser)
+
+
+def _add_trace(parser: argparse.ArgumentParser) -> None:
+    add_trace(parser)
+    add_known(parser, registry=False)
+
+
 ACTIONS: Final = (
     Action(
         "publish", "publish contracts, all or none; what is published already stays as it is", _add_publish, _publish
@@ -320,6 +343,7 @@ ACTIONS: Final = (
     Action("list", "the contracts there are, or all versions of one", _add_optional_contract, _list),
     Action("show", "a published contract in its canonical form", _add_show, _show),
     Action("consumers", "who depends on a contract", _add_consumers, _consumers),
+    Action("register", "register the consumers of files", _add_register, registering.run_in),
     Action("remove-consumer", "forget that somebody depends on a contract", _add_remove_consumer, _remove_consumer),
     Action("approve", "store a consumer's consent to a version or a purpose", _add_approve, _approve),
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),
@@ -327,4 +351,6 @@ ACTIONS: Final = (
     Action("retire", "end a version whose sunset has come and that no consumer needs", _add_version, _retire),
     Action("serve", "answer calls over HTTP", add_serve, serve_registry),
     Action("token", "create, list and revoke the tokens of those who may call", _add_token, run_token),
+    Action("impact", "whom a change reaches", _add_impact, impact.run_in, impact.FORMS),
+    Action("trace", "who holds personal data, and what of its deletion is done", _add_trace, trace.run_in),
 )

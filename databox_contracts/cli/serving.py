@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from datetime import UTC, datetime, time
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from databox_contracts.errors import DataboxError
 
@@ -19,11 +21,17 @@ if TYPE_CHECKING:
     from databox_contracts.service.calls import Question
 
 
+_ANNOUNCING: Final = "databox_contracts.cli.announcing"
+
+
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Declare where the service listens."""
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8710, help="on which port; 0 for any that is free (8710)")
     parser.add_argument("--port-file", metavar="FILE", type=Path, help="write the port there once calls are answered")
+    parser.add_argument(
+        "--edges", metavar="FILE", type=Path, action="append", default=[], help="lineage for impact, YAML or JSON"
+    )
     parser.add_argument("--certificate", metavar="PEM", type=Path, help="serve HTTPS with this certificate")
     parser.add_argument("--key", metavar="PEM", type=Path, help="the certificate's key")
     parser.add_argument(
@@ -38,10 +46,12 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
         raise DataboxError("--certificate and --key belong together", hint="Name both, or neither.")
     try:
         from databox_contracts.service.application import build_app
+        from databox_contracts.service.calls import Wiring
         from databox_contracts.service.metrics import ServiceMetrics
         from databox_contracts.service.serving import Listening, serve, write_whole
     except ModuleNotFoundError as error:
         raise DataboxError(f"the service needs {error.name}", hint='pip install "databox_contracts[service]"') from None
+    from databox_contracts.cli.known import declared_in_files
     from databox_contracts.telemetry.measures import GATED_CHANGES, GATES, NOTIFICATIONS
     from databox_contracts.telemetry.prometheus import PrometheusMetrics
 
@@ -64,33 +74,31 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
                 "Note that tokens travel readable unless a proxy before it speaks HTTPS.", file=sys.stderr, flush=True
             )
 
-    serve(build_app(own, judge=judged, metrics=metrics), listening, started=started)
+    wiring = Wiring(judged, *_announcing(), lineage=declared_in_files((), args.edges)[1])
+    serve(build_app(own, wiring, metrics=metrics), listening, started=started)
     return 0
+
+
+def _announcing() -> tuple[Any, Any]:
+    """Who is told of versions that begin and end."""
+    if find_spec(_ANNOUNCING) is None:
+        return None, None
+    module = import_module(_ANNOUNCING)
+    return module.announcement(), module.end_announcement()
 
 
 def judge(question: Question) -> GateReport:
     """The gate's report on the change of one contract."""
-    from databox_contracts.gate.acknowledging import Approval
     from databox_contracts.gate.gating import Terms, report
     from databox_contracts.gate.pairing import Pair
+    from databox_contracts.registry.signing import approval
 
     old, new = question.old, question.new
     ruling = old or new
     terms = Terms(
         today=datetime.now(UTC).date(),
         policy=question.policy,
-        approvals=tuple(
-            Approval(
-                contract=one.contract_id,
-                consumer=one.consumer,
-                approver=one.approver,
-                on=one.at.date(),
-                dataset=one.dataset,
-                version=one.version,
-            )
-            for one in question.approvals
-            if one.purpose is None
-        ),
+        approvals=tuple(approval(one) for one in question.approvals if one.purpose is None),
         consumers={ruling.id: [one.consumer for one in question.consumers]},
     )
     # There are no files; the contract's id stands where the gate names one.

@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
@@ -25,7 +26,6 @@ from databox_contracts.model import Consumer, Contract
 from databox_contracts.registry.problems import MEDIA_TYPE as PROBLEM, error_of
 from databox_contracts.registry.records import Origin, Publication, RegisteredConsumer, StoredApproval, StoredVersion
 from databox_contracts.registry.texts import named, storable
-from databox_contracts.registry.wire import approval_from, consumer_from, publication_from, version_from
 
 T = TypeVar("T")
 
@@ -98,27 +98,27 @@ class RegistryClient:
         body = dump_contract(contract)
         storable(f"the text of {contract.id}", body)
         found = self._call("PUT", ("contracts", contract.id), by=by, body=body.encode(), media_type="application/yaml")
-        return self._read(found, publication_from)
+        return self._read(found, _publication)
 
     def publish_all(self, contracts: Sequence[Contract], *, by: str) -> list[Publication]:
         """As `RegistryApi.publish_all`."""
         if not contracts:
             return []
         facts = {"contracts": [dump_contract(contract) for contract in contracts]}
-        return self._list(self._call("POST", ("contracts",), by=by, facts=facts), "publications", publication_from)
+        return self._list(self._call("POST", ("contracts",), by=by, facts=facts), "publications", _publication)
 
     def contracts(self) -> list[StoredVersion]:
         """As `RegistryApi.contracts`."""
-        return self._list(self._call("GET", ("contracts",), content="true"), "contracts", version_from)
+        return self._list(self._call("GET", ("contracts",), content="true"), "contracts", StoredVersion.from_dict)
 
     def versions(self, contract_id: str) -> list[StoredVersion]:
         """As `RegistryApi.versions`."""
         found = self._call("GET", ("contracts", contract_id, "versions"), content="true")
-        return self._list(found, "versions", version_from)
+        return self._list(found, "versions", StoredVersion.from_dict)
 
     def get(self, contract_id: str, version: str | None = None) -> StoredVersion:
         """As `RegistryApi.get`."""
-        return self._read(self._call("GET", ("contracts", contract_id), version=version), version_from)
+        return self._read(self._call("GET", ("contracts", contract_id), version=version), StoredVersion.from_dict)
 
     def activate(self, contract_id: str, version: str, *, by: str) -> StoredVersion:
         """As `RegistryApi.activate`."""
@@ -138,7 +138,7 @@ class RegistryClient:
     def consumers(self, contract_id: str | None = None) -> list[RegisteredConsumer]:
         """As `RegistryApi.consumers`."""
         place = ("consumers",) if contract_id is None else ("contracts", contract_id, "consumers")
-        return self._list(self._call("GET", place), "consumers", consumer_from)
+        return self._list(self._call("GET", place), "consumers", RegisteredConsumer.from_dict)
 
     def register(
         self, contract_id: str, consumer: Consumer, *, by: str, origin: Origin = Origin.REGISTRY
@@ -146,7 +146,7 @@ class RegistryClient:
         """As `RegistryApi.register`; what a contract declares is published with it, and refused here."""
         place = ("contracts", contract_id, "consumers", consumer.name)
         found = self._call("PUT", place, by=by, origin=str(origin), facts=consumer.model_dump(mode="json"))
-        return self._read(found, consumer_from)
+        return self._read(found, RegisteredConsumer.from_dict)
 
     def remove_consumer(self, contract_id: str, name: str, *, by: str, origin: Origin = Origin.REGISTRY) -> bool:
         """As `RegistryApi.remove_consumer`."""
@@ -158,13 +158,13 @@ class RegistryClient:
         names = ("consumer", "approver", "dataset", "version", "purpose", "note")
         facts = {name: getattr(approval, name) for name in names}
         return self._read(
-            self._call("POST", ("contracts", approval.contract_id, "approvals"), facts=facts), approval_from
+            self._call("POST", ("contracts", approval.contract_id, "approvals"), facts=facts), StoredApproval.from_dict
         )
 
     def approvals(self, contract_id: str | None = None) -> list[StoredApproval]:
         """As `RegistryApi.approvals`."""
         place = ("approvals",) if contract_id is None else ("contracts", contract_id, "approvals")
-        return self._list(self._call("GET", place), "approvals", approval_from)
+        return self._list(self._call("GET", place), "approvals", StoredApproval.from_dict)
 
     # --- questions that only a service answers ---
 
@@ -180,6 +180,10 @@ class RegistryClient:
         }
         return self._read(self._call("POST", ("compatibility",), facts=facts), dict)
 
+    def impact(self, target: str) -> Mapping[str, Any]:
+        """Whom a change of `CONTRACT[.DATASET][.FIELD]` reaches, by what the service knows, as `impact` tells it."""
+        return self._read(self._call("GET", ("impact",), target=target), dict)
+
     def check(self) -> None:
         """Ask the service whether its database answers. Raises `RegistryUnavailableError`."""
         self._call("GET", ("health", "ready"))
@@ -192,7 +196,7 @@ class RegistryClient:
         place = ("contracts", contract_id, "versions", version, what)
         # Said again after somebody else's word, it would take that back.
         found = self._call("POST", place, by=by, facts=facts or {}, repeatable=False)
-        return self._read(found, version_from)
+        return self._read(found, StoredVersion.from_dict)
 
     def _call(
         self,
@@ -323,6 +327,11 @@ class _NoRedirection(HTTPRedirectHandler):
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         """No request follows; the answer is an error."""
+
+
+def _publication(facts: Mapping[str, Any]) -> Publication:
+    found = Publication.from_dict(facts)
+    return replace(found, stored=StoredVersion.from_dict(facts))
 
 
 def _opener(parts: SplitResult) -> OpenerDirector:

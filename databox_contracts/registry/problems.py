@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from databox_contracts.errors import (
+    ConsumersError,
     ContractConflictError,
     ContractError,
     DataboxError,
@@ -19,9 +20,12 @@ from databox_contracts.errors import (
     RegistryTooNewError,
     RegistryUnavailableError,
     RegistryUnusableError,
+    SignOffError,
     UnknownContractError,
+    UnknownPlaceError,
     VersionRangeError,
 )
+from databox_contracts.registry.consumers import Problem, ProblemKind
 
 MEDIA_TYPE: Final = "application/problem+json"
 PREFIX: Final = "urn:databox-contracts:problem:"
@@ -49,8 +53,11 @@ class Kind:
 # The first whose class an error is of; a narrower class comes before a wider one.
 KINDS: Final = (
     Kind("contract-conflict", 409, ContractConflictError, ("contract", "version", "published", "new")),
+    Kind("sign-off", 409, SignOffError, ("contract", "version", "reasons", "missing")),
     Kind("lifecycle", 409, LifecycleError, ("contract", "version", "reasons")),
     Kind("unknown-contract", 404, UnknownContractError, ("contract", "version", "known")),
+    Kind("unknown-place", 404, UnknownPlaceError, ("text", "known", "several")),
+    Kind("consumers", 409, ConsumersError, ("problems",)),
     Kind("unavailable", 503, RegistryUnavailableError, (), "the registry's database does not answer"),
     Kind("too-new", 500, RegistryTooNewError, (), "the registry is of a newer version than the service"),
     Kind("unusable", 500, RegistryUnusableError, (), "the registry's database cannot be used"),
@@ -117,6 +124,10 @@ def error_of(problem: Mapping[str, Any]) -> DataboxError:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if isinstance(value, Finding):
         at = value.position
         return {
@@ -134,7 +145,16 @@ def _plain(value: Any) -> Any:
 def _rebuilt(name: str, value: Any) -> Any:
     if name == "findings":
         return tuple(_finding(one) for one in value or ())
+    if name == "problems":
+        return tuple(_problem(one) for one in value or ())
+    if isinstance(value, Mapping):
+        return {str(key): _rebuilt("", one) for key, one in value.items()}
     return tuple(value) if isinstance(value, list) else value
+
+
+def _problem(facts: Mapping[str, Any]) -> Problem:
+    known = {name: facts.get(name) for name in ("producer", "consumer", "message", "hint", "place", "version", "field")}
+    return Problem(kind=ProblemKind(facts["kind"]), level=Level(facts["level"]), **known)  # type: ignore[arg-type]
 
 
 def _finding(facts: Mapping[str, Any]) -> Finding:

@@ -20,6 +20,7 @@ from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.records import Outcome, Publication, Status, StoredVersion
 from databox_contracts.registry.schema import CONTRACTS, VERSIONS
+from databox_contracts.registry.signing import refuse_misuse, refuse_unsigned
 from databox_contracts.registry.statements import Scribe, insert_missing
 from databox_contracts.registry.texts import named, ordinal, storable
 from databox_contracts.registry.transitions import deprecated, retired
@@ -113,6 +114,9 @@ def publish_in(
         seen.add(one.key)
         outcome, is_ending = publication.outcome, publication.stored.is_ending
         is_coming = outcome is Outcome.PUBLISHED or (outcome is Outcome.CHANGED and not is_ending)
+        if is_coming:
+            refuse_unsigned(connection, one.contract, previous)
+            refuse_misuse(connection, one.contract)
         if is_coming and callable(notifications):
             consumers = dict(sorted({**known, **registered_in(connection, one.contract.id)}.items()))
             fresh = list(notifications(one.contract, previous, list(consumers.values())))

@@ -16,6 +16,7 @@ from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.database import Database
 from databox_contracts.registry.records import Origin, RegisteredConsumer, StoredApproval
 from databox_contracts.registry.schema import APPROVALS, CONSUMERS
+from databox_contracts.registry.signing import refuse_unfit
 from databox_contracts.registry.statements import Scribe, insert_missing, put
 from databox_contracts.registry.texts import named, storable
 from databox_contracts.version_ranges import VersionRange
@@ -47,6 +48,7 @@ class Registrations:
         names = [consumer.name for consumer in consumers]
 
         def work(connection: Connection) -> None:
+            refuse_unfit(connection, contract_id, consumers, str(origin))
             if replacing:
                 gone = (CONSUMERS.c.contract == contract_id) & (CONSUMERS.c.origin == str(origin))
                 connection.execute(delete(CONSUMERS).where(gone, CONSUMERS.c.name.not_in(names)))

@@ -14,9 +14,10 @@ from databox_contracts.registry.consumers_of import consumer_of, declare_consume
 from databox_contracts.registry.notice import left_behind, notice_of
 from databox_contracts.registry.records import Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
+from databox_contracts.registry.signing import refuse_unsigned
 from databox_contracts.registry.statements import Scribe
 from databox_contracts.registry.texts import ordinal
-from databox_contracts.registry.versions_of import exactly, versions_in
+from databox_contracts.registry.versions_of import before, exactly, versions_in
 
 _DAY: Final = timedelta(days=1)
 
@@ -28,11 +29,18 @@ def locked(connection: Connection, contract_id: str, version: str) -> StoredVers
 
 
 def activated(connection: Connection, found: StoredVersion, scribe: Scribe) -> StoredVersion:
-    """The version as an active one; a deprecation is taken back. Raises `LifecycleError` for a retired one."""
+    """The version as an active one; a deprecation is taken back. Raises `LifecycleError` for a retired one.
+
+    A draft needs the consents that its breaks ask for, as a version that is published.
+    """
     if found.status is Status.RETIRED:
         raise _refused(found, "it is retired", "Publish what it promised as a new version.")
     if found.status is Status.ACTIVE:
         return found
+    if found.status is Status.DRAFT:
+        # Another version may have come between, whose readers were not asked when this one was stored.
+        others = versions_in(connection, found.contract_id)
+        refuse_unsigned(connection, found.contract(), before(others, found.version, found.published_at))
     scribe.note(connection, "activate", found.contract_id, version=found.version, was=str(found.status))
     changed = _changed(connection, found, status=str(Status.ACTIVE), sunset=None)
     declare_consumers(connection, found.contract_id, scribe)

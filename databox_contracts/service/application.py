@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -22,12 +21,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from databox_contracts.errors import DataboxError
-from databox_contracts.registry.database import utc_now
 from databox_contracts.registry.problems import MEDIA_TYPE as PROBLEM, problem_of
 from databox_contracts.registry.store import Registry
 from databox_contracts.registry.tokens import Scope, StoredToken
 from databox_contracts.service.bodies import checked_type
-from databox_contracts.service.calls import Answer, Call, Judge, RefusedError
+from databox_contracts.service.calls import Answer, Call, RefusedError, Wiring
 from databox_contracts.service.front import Front
 from databox_contracts.service.metrics import MEDIA_TYPE as METRICS, ServiceMetrics
 from databox_contracts.service.openapi import DOCUMENT
@@ -62,30 +60,27 @@ class Settings:
 
 def build_app(
     registry: Registry,
+    wiring: Wiring,
     *,
-    judge: Judge,
     settings: Settings | None = None,
     metrics: ServiceMetrics | None = None,
-    clock: Callable[[], datetime] = utc_now,
 ) -> Front:
-    """The registry as an ASGI application. `judge` answers `POST /compatibility`; `clock` gives aware times."""
-    return _Service(registry, judge, settings or Settings(), metrics or ServiceMetrics(), clock).application()
+    """The registry as an ASGI application."""
+    return _Service(registry, wiring, settings or Settings(), metrics or ServiceMetrics()).application()
 
 
 class _Service:
     def __init__(
         self,
         registry: Registry,
-        judge: Judge,
+        wiring: Wiring,
         settings: Settings,
         metrics: ServiceMetrics,
-        clock: Callable[[], datetime],
     ) -> None:
         self._registry = registry
-        self._judge = judge
+        self._wiring = wiring
         self._settings = settings
         self._metrics = metrics
-        self._clock = clock
         self._by_token = Buckets(settings.by_token, settings.now)
         self._by_address = Buckets(settings.by_address, settings.now)
         self._failures = Buckets(settings.failures, settings.now)
@@ -141,7 +136,7 @@ class _Service:
             path = {name: _parameter(name, unquote_strict(value)) for name, value in request.path_params.items()}
             query = _query(request, operation)
             body, media_type = await self._body(request, operation)
-            call = Call(self._registry, self._judge, self._clock, token, path, query, body, media_type)
+            call = Call(self._registry, self._wiring, token, path, query, body, media_type)
             return _response(await to_thread.run_sync(operation.run, call, limiter=self._threads))
 
         return answer

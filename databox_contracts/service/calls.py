@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from databox_contracts.errors import DataboxError
+from databox_contracts.lineage import Lineage
 from databox_contracts.model import Contract
+from databox_contracts.registry.api import Announce, AnnounceEnd
+from databox_contracts.registry.database import utc_now
 from databox_contracts.registry.problems import PREFIX, document
 from databox_contracts.registry.records import RegisteredConsumer, StoredApproval
 from databox_contracts.registry.store import Registry
@@ -56,12 +59,26 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Wiring:
+    """What the service is given from elsewhere: who judges, who is told, and what is made of what.
+
+    `judge` answers `POST /compatibility`. `announce` and `announce_end` tell which notifications enter the outbox with
+    a version that begins or ends, as a registry takes them. `lineage` gives the edges and assets that impact follows.
+    """
+
+    judge: Judge
+    announce: Announce | None = None
+    announce_end: AnnounceEnd | None = None
+    lineage: Lineage = Lineage()  # noqa: RUF009
+    clock: Callable[[], datetime] = utc_now
+
+
+@dataclass(frozen=True)
 class Call:
     """One call whose token, parameters and body were found to be in order. `media_type` is of the body."""
 
     registry: Registry
-    judge: Judge
-    clock: Callable[[], datetime]
+    wiring: Wiring
     token: StoredToken | None
     path: Mapping[str, str]
     query: Mapping[str, str]

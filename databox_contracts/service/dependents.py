@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from databox_contracts.declarations import Declaration
 from databox_contracts.errors import UnknownContractError
+from databox_contracts.evolution.affected import allowed
 from databox_contracts.formats.positions import MAX_NODES
 from databox_contracts.model import Consumer, Contract
-from databox_contracts.registry.records import Origin, StoredApproval
+from databox_contracts.registry.consumers import resolve
+from databox_contracts.registry.impact import Dependencies
+from databox_contracts.registry.records import Origin, Status, StoredApproval
 from databox_contracts.service.bodies import (
     contract_of,
     contract_of_data,
@@ -83,8 +88,9 @@ def compatibility(call: Call) -> Answer:
     if old is not None and version is not None:
         raise RefusedError(422, "body", "both 'old' and 'version' are given", hint="Give one of them.")
     history: tuple[Contract, ...] = ()
+    since = None
     if old is None:
-        old, history = _registered(call, new, version)
+        old, history, since = _registered(call, new, version)
     ruling = old or new
     question = Question(
         old=old,
@@ -92,22 +98,29 @@ def compatibility(call: Call) -> Answer:
         policy=policy,
         history=history,
         consumers=call.registry.consumers(ruling.id),
-        approvals=call.registry.approvals(ruling.id),
+        # A consent to whatever comes next is over when that has come.
+        approvals=[
+            one
+            for one in call.registry.approvals(ruling.id)
+            if one.version is not None or since is None or one.at >= since
+        ],
     )
-    return Answer(call.judge(question))
+    return Answer(call.wiring.judge(question))
 
 
-def _registered(call: Call, new: Contract, version: str | None) -> tuple[Contract | None, tuple[Contract, ...]]:
-    """The version to judge against, and those before it."""
+def _registered(
+    call: Call, new: Contract, version: str | None
+) -> tuple[Contract | None, tuple[Contract, ...], datetime | None]:
+    """The version to judge against, those before it, and since when it is published."""
     try:
         found = call.registry.get(new.id, version)
     except UnknownContractError:
         if version is not None:
             raise
-        return None, ()
+        return None, (), None
     known = call.registry.versions(new.id)
     before = known[: next(at for at, one in enumerate(known) if one.version == found.version)]
-    return found.contract(), tuple(one.contract() for one in before if one.status != "draft")
+    return found.contract(), tuple(one.contract() for one in before if one.status != "draft"), found.published_at
 
 
 def approve(call: Call) -> Answer:
@@ -119,13 +132,45 @@ def approve(call: Call) -> Answer:
         contract_id=call.path["id"],
         consumer=texts["consumer"] or "",
         approver=call.named(texts["approver"]),
-        at=call.clock(),
+        at=call.wiring.clock(),
         dataset=texts["dataset"],
         version=texts["version"],
         purpose=texts["purpose"],
         note=texts["note"] or "",
     )
     return Answer(call.registry.approve(approval).to_dict())
+
+
+def impact(call: Call) -> Answer:
+    """Whom a change of `target` reaches, among what is registered and the lineage that the service was given."""
+    declared = [
+        Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in call.registry.consumers()
+    ]
+    contracts = _read(call, declared)
+    resolved = resolve(contracts, declared)
+    lineage = call.wiring.lineage
+    found = Dependencies(contracts, resolved.readings, lineage.edges, assets=lineage.assets).impact(_target(call))
+    return Answer({**found.to_dict(), "problems": [problem.to_dict() for problem in resolved.problems]})
+
+
+def _target(call: Call) -> str:
+    if "target" not in call.query:
+        raise RefusedError(400, "parameter", "'target' is missing", hint="Name CONTRACT[.DATASET][.FIELD].")
+    return call.query["target"]
+
+
+def _read(call: Call, declared: Sequence[Declaration]) -> list[Contract]:
+    """The contracts as readers get them, and the older versions of those that one of the consumers pins."""
+    newest = [stored.contract() for stored in call.registry.contracts()]
+    readers = resolve(newest, declared).by_contract()
+    found: list[Contract] = []
+    for contract in newest:
+        found.append(contract)
+        if all(allowed(consumer, contract.version) for consumer in readers.get(contract.id, ())):
+            continue
+        others = (one for one in call.registry.versions(contract.id) if one.version != contract.version)
+        found += [one.contract() for one in others if one.status in (Status.ACTIVE, Status.DEPRECATED)]
+    return found
 
 
 def _origin(call: Call) -> Origin:

@@ -261,6 +261,15 @@ DOCUMENT: Final[Mapping[str, Any]] = {
                 },
             ),
         },
+        "/impact": {
+            "get": _operation(
+                "impact",
+                "read",
+                "Whom a change reaches: consumers, what they make of it, and so on.",
+                {"200": _json(_ref("Impact"))},
+                _query("target", "CONTRACT[.DATASET][.FIELD]"),
+            )
+        },
     },
     "components": {
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -323,6 +332,16 @@ DOCUMENT: Final[Mapping[str, Any]] = {
                 version=_MAYBE_TEXT,
                 purpose=_MAYBE_TEXT,
                 note=_TEXT,
+            ),
+            "Impact": _object(
+                "target contract version owner owners reached problems",
+                target=_TEXT,
+                contract=_TEXT,
+                version=_TEXT,
+                owner=_MAYBE_TEXT,
+                owners={"type": "array", "items": _TEXT},
+                reached={"type": "array", "items": {"type": "object"}},
+                problems={"type": "array", "items": {"type": "object"}},
             ),
             "GateReport": _object(
                 "clean base head breaking additive acknowledged conditions remarks problems",

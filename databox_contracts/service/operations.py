@@ -66,6 +66,7 @@ OPERATIONS: Final = (
         ("version", "policy"),
         _TWO,
     ),
+    Operation("impact", "GET", "/impact", Scope.READ, dependents.impact, ("target",)),
     Operation("getContract", "GET", _CONTRACT, Scope.READ, versions.contract, ("version",)),
     Operation("publishContract", "PUT", _CONTRACT, Scope.PUBLISH, versions.publish, ("by", "activate"), _ONE),
 )

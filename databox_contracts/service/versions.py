@@ -49,7 +49,7 @@ def publish(call: Call) -> Answer:
             "the body is a contract of another id than the address has",
             hint="Put it at /contracts/ and its own id, percent-encoded.",
         )
-    done = call.registry.publish(_activated(given, call.query), by=call.who)
+    done = _publish(call, [given])[0]
     return _published(_with_content(done), [done])
 
 
@@ -58,14 +58,14 @@ def publish_all(call: Call) -> Answer:
     value = object_of(call.body, ("contracts",), required=("contracts",), most=_MOST_VALUES)["contracts"]
     if not isinstance(value, list) or not value:
         raise RefusedError(422, "body", "'contracts' has to be a list of contracts", hint="Give one at least.")
-    given = [_activated(contract_of_data(one), call.query) for one in value]
-    done = call.registry.publish_all(given, by=call.who)
+    done = _publish(call, [contract_of_data(one) for one in value])
     return _published({"publications": [_with_content(one) for one in done]}, done)
 
 
 def activate(call: Call) -> Answer:
     """Make a draft active, or take a deprecation back."""
-    return _version(call.registry.activate(call.path["id"], call.path["version"], by=call.who))
+    place, announce = (call.path["id"], call.path["version"]), call.wiring.announce
+    return _version(call.registry.activate(*place, by=call.who, announce=announce))
 
 
 def deprecate(call: Call) -> Answer:
@@ -75,12 +75,23 @@ def deprecate(call: Call) -> Answer:
         sunset = date.fromisoformat(said) if said is not None else None
     except ValueError:
         raise RefusedError(422, "body", "'sunset' is no day", hint="Write it as 2026-01-31.") from None
-    return _version(call.registry.deprecate(call.path["id"], call.path["version"], by=call.who, sunset=sunset))
+    place, announce = (call.path["id"], call.path["version"]), call.wiring.announce_end
+    return _version(call.registry.deprecate(*place, by=call.who, sunset=sunset, announce_end=announce))
 
 
 def retire(call: Call) -> Answer:
     """End a version."""
-    return _version(call.registry.retire(call.path["id"], call.path["version"], by=call.who))
+    place, announce = (call.path["id"], call.path["version"]), call.wiring.announce_end
+    return _version(call.registry.retire(*place, by=call.who, announce_end=announce))
+
+
+def _publish(call: Call, given: Sequence[Contract]) -> list[Publication]:
+    return call.registry.publish_all(
+        [_activated(one, call.query) for one in given],
+        by=call.who,
+        notifications=call.wiring.announce or (),
+        announce_end=call.wiring.announce_end,
+    )
 
 
 def _version(found: StoredVersion) -> Answer:

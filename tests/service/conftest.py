@@ -21,6 +21,7 @@ from databox_contracts.cli.serving import judge
 from databox_contracts.registry.store import Registry
 from databox_contracts.registry.tokens import Scope
 from databox_contracts.service.application import Settings, build_app
+from databox_contracts.service.calls import Wiring
 from databox_contracts.service.metrics import ServiceMetrics
 
 
@@ -141,15 +142,14 @@ def calling(clock: Clock, tmp_path: Path) -> Calling:
     """A service with these settings."""
 
     @contextmanager
-    def make(url: str | None = None, **settings: Any) -> Iterator[Caller]:
+    def make(url: str | None = None, wiring: dict[str, Any] | None = None, **settings: Any) -> Iterator[Caller]:
         with Registry.open(url or str(tmp_path / "registry.db"), clock=clock, patience=2) as registry:
             metrics = ServiceMetrics(refreshers=[lambda: registry.check()])
             app = build_app(
                 registry,
-                judge=lambda question: judge(question).to_dict(),
+                Wiring(lambda question: judge(question).to_dict(), clock=clock, **(wiring or {})),
                 settings=Settings(now=clock.seconds, **settings),
                 metrics=metrics,
-                clock=clock,
             )
             caller = Caller(app, registry, metrics)
             try:

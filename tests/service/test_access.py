@@ -36,6 +36,7 @@ TABLE = [
     ("GET", "/contracts/orders/approvals", b"", (401, 200, 200, 200)),
     ("GET", "/approvals", b"", (401, 200, 200, 200)),
     ("DELETE", "/contracts/orders/consumers/quant", b"", (401, 403, 403, 200)),
+    ("GET", "/impact?target=orders.number", b"", (401, 200, 200, 200)),
     ("POST", "/compatibility", CONTRACT, (401, 200, 200, 200)),
     ("POST", "/contracts/orders/versions/1.0.0/deprecate", b"", (401, 403, 200, 200)),
     ("POST", "/contracts/orders/versions/1.0.0/activate", b"", (401, 403, 200, 200)),
@@ -64,7 +65,10 @@ def test_the_table_has_every_operation():
     here = {
         (
             method,
-            target.replace("/orders", "/{id}").replace("/1.0.0", "/{version}").replace("/quant", "/{name}"),
+            target.partition("?")[0]
+            .replace("/orders", "/{id}")
+            .replace("/1.0.0", "/{version}")
+            .replace("/quant", "/{name}"),
         )
         for method, target, _, _ in TABLE
     }

@@ -13,20 +13,25 @@ import pytest
 from werkzeug import Response
 
 from databox_contracts.errors import (
+    ConsumersError,
     ContractConflictError,
     ContractError,
+    Level,
     LifecycleError,
     RegistryAccessError,
     RegistryError,
     RegistryTooNewError,
     RegistryUnavailableError,
     RegistryUnusableError,
+    SignOffError,
     UnknownContractError,
+    UnknownPlaceError,
 )
 from databox_contracts.formats import load_contract
 from databox_contracts.model import Consumer
 from databox_contracts.registry.api import RegistryApi
 from databox_contracts.registry.client import RegistryClient, _asked_for
+from databox_contracts.registry.consumers import Problem, ProblemKind
 from databox_contracts.registry.problems import KINDS, error_of, problem_of
 from databox_contracts.registry.records import Origin, Outcome, Status, StoredApproval
 from databox_contracts.registry.store import Registry
@@ -70,7 +75,7 @@ def test_it_offers_what_a_database_offers(server, remote):
         assert api.get("c/d ä", "^1").version == "1.0.0"
         assert api.get("c/d ä").contract() == local.get("c/d ä").contract()
 
-        consumer = Consumer(name="the quants", contact="mailto:q@example.com", fields=("a",), versions=">=1")
+        consumer = Consumer(name="the quants", contact="mailto:q@example.com", fields=("b",), versions=">=2")
         kept = api.register("c/d ä", consumer, by="me", origin=Origin.FILE)
         assert kept.consumer == consumer
         assert api.consumers() == api.consumers("c/d ä") == local.consumers() == [kept]
@@ -131,6 +136,17 @@ def test_compatibility(shared):
     report = remote.compatibility(contract("1.1.0", "b"), policy="consumer")
     assert [one["kind"] for one in report["breaking"]] != []
     assert remote.compatibility(contract("1.1.0", "b"), old=contract("1.1.0", "b"))["clean"] is True
+
+
+def test_impact(shared):
+    remote = RegistryClient(shared.url, token=shared.token())
+    remote.publish(contract(id="reached"), by="me")
+    remote.register("reached", Consumer(name="the quants", fields=("a",), owner="quant"), by="me")
+    found = remote.impact("reached.a")
+    assert [(one["kind"], one["name"], one["distance"]) for one in found["reached"]] == [("consumer", "the quants", 1)]
+    assert (found["owners"], found["problems"]) == (["quant"], [])
+    with pytest.raises(UnknownPlaceError, match="no contract, dataset or field is called"):
+        remote.impact("reached.b")
 
 
 def test_a_wrong_token_and_a_small_one(shared):
@@ -399,6 +415,14 @@ ERRORS = [
     RegistryUnusableError("/var/registry.db cannot be used", hint="inside"),
     RegistryTooNewError("/var/registry.db", 9, 1),
     RegistryError("no", hint="way out"),
+    SignOffError("c", "2", {"quant": ["field_removed a", "type_changed b"], "bi": []}),
+    UnknownPlaceError("c.f", ["c.e", "c.g"], several=True),
+    ConsumersError(
+        [
+            Problem(ProblemKind.VERSION, "c", "quant", "pins 3", "pin 2", "consumers.yaml:1:2", version="2.0.0"),
+            Problem(ProblemKind.TEAM, "c", "bi", "may not", "ask", "the registry", level=Level.WARNING),
+        ]
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """What the operations do, on both databases; what is refused, and with which problem."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,6 +9,9 @@ import pytest
 import yaml
 
 from databox_contracts.formats import load_contract
+from databox_contracts.lineage import AssetEdge, Lineage
+from databox_contracts.notifications import EventKind, Notification
+from databox_contracts.rules import Severity
 
 EVENTS = Path(__file__).parents[1] / "cases" / "reference" / "user_events.contract.yaml"
 
@@ -60,15 +64,16 @@ def test_what_is_published_is_read_again(call):
     assert [(one["version"], bool(one["content"])) for one in known] == [("1.0.0", True), ("1.1.0", True)]
 
 
-@pytest.mark.parametrize(
-    "id_", ["a/b", "a b", "a%2Fb", "..", "a//b", "käse/\N{SNOWMAN}", "a?b=c", "a#b", "versions", "x/versions", "%"]
-)
-def test_any_id_that_is_encoded(call, id_):
-    document = orders(id=id_)
-    target = f"/contracts/{quote(id_, safe='')}"
-    assert call("PUT", target, document).status == 201
-    assert call("GET", target).facts["contract"] == id_
-    assert call("GET", f"{target}/versions").facts["versions"][0]["contract"] == id_
+IDS = ("a/b", "a b", "a%2Fb", "..", "a//b", "käse/\N{SNOWMAN}", "a?b=c", "a#b", "versions", "x/versions", "%")
+
+
+def test_any_id_that_is_encoded(call):
+    for id_ in IDS:
+        target = f"/contracts/{quote(id_, safe='')}"
+        assert call("PUT", target, orders(id=id_)).status == 201
+        assert call("GET", target).facts["contract"] == id_
+        assert call("GET", f"{target}/versions").facts["versions"][0]["contract"] == id_
+    assert sorted(one["contract"] for one in call("GET", "/contracts").facts["contracts"]) == sorted(IDS)
 
 
 def test_an_id_with_slashes_may_be_put_as_it_is(call):
@@ -230,6 +235,96 @@ def test_a_transitive_policy_sees_the_registered_history(lite):
     assert kinds == {"full": [], "full_transitive": ["type_changed", "nullability_relaxed"]}
 
 
+# --- who is told, who has to agree, who is reached ---
+
+
+def test_who_is_to_be_told_is_told_in_the_same_transaction(calling, database_url):
+    def note(kind, contract, version, consumers):
+        return [
+            Notification(
+                consumer=consumer.name,
+                contract=contract,
+                event=f"{kind} {version}",
+                kind=EventKind.VERSION,
+                severity=Severity.INFO,
+                contact=consumer.contact or "log:",
+                title=kind,
+                occurred_at=datetime(2026, 3, 1, tzinfo=UTC),
+            )
+            for consumer in consumers
+        ]
+
+    wiring = {
+        "announce": lambda new, before, consumers: note("begins", new.id, new.version, consumers),
+        "announce_end": lambda ended, consumers: note(
+            f"is {ended.status}", ended.contract_id, ended.version, consumers
+        ),
+    }
+    with calling(database_url, wiring) as call:
+        call("PUT", "/contracts/orders/consumers/quant", {"contact": "mailto:q@example.com", "versions": "^2"})
+        assert call("PUT", "/contracts/orders", orders()).facts["notified"] == 1
+        assert call("PUT", "/contracts/orders", orders()).facts["notified"] == 0
+        draft = orders("2.0.0", WITHOUT_NUMBER, info={"title": "Orders", "version": "2.0.0", "status": "draft"})
+        call("POST", "/contracts", {"contracts": [draft]})
+        call("POST", "/contracts/orders/versions/2.0.0/activate")
+        call("POST", "/contracts/orders/versions/1.0.0/deprecate")
+        lease = call.registry.outbox.lease("test")
+        assert [item.notification.event for item in lease.items] == [
+            "begins 1.0.0",
+            "begins 2.0.0",
+            "is deprecated 1.0.0",
+        ]
+
+
+def test_a_break_that_needs_consent_is_not_published_without(call):
+    first, second = (
+        {
+            "apiVersion": "v3.1.0",
+            "kind": "DataContract",
+            "id": "orders",
+            "version": version,
+            "status": "active",
+            "schema": [{"name": "orders", "properties": [{"name": name, "logicalType": "string"}]}],
+            "customProperties": [{"property": "evolution", "value": {"signOff": "required"}}],
+        }
+        for version, name in (("1.0.0", "number"), ("2.0.0", "other"))
+    )
+    assert call("PUT", "/contracts/orders", first).status == 201
+    assert call("PUT", "/contracts/orders/consumers/quant", {"fields": ["number"]}).status == 200
+    refused = call("PUT", "/contracts/orders", second, scope="publish")
+    assert (refused.status, refused.facts["type"]) == (409, "urn:databox-contracts:problem:sign-off")
+    assert list(refused.facts["facts"]["missing"]) == ["quant"]
+    # Whoever publishes cannot consent in the consumer's place.
+    consent = {"consumer": "quant", "version": "2.0.0"}
+    assert call("POST", "/contracts/orders/approvals", consent, scope="publish").status == 403
+    assert call("POST", "/contracts/orders/approvals", consent).status == 200
+    assert call("PUT", "/contracts/orders", second, scope="publish").status == 201
+
+
+def test_a_consumer_who_may_not_read_is_not_registered(call):
+    call("PUT", "/contracts/orders", orders())
+    refused = call("PUT", "/contracts/orders/consumers/quant", {"fields": ["nothing"]})
+    assert (refused.status, refused.facts["type"]) == (409, "urn:databox-contracts:problem:consumers")
+    (problem,) = refused.facts["facts"]["problems"]
+    assert (problem["producer"], problem["consumer"], problem["field"]) == ("orders", "quant", "nothing")
+    assert call("GET", "/consumers").facts == {"consumers": []}
+
+
+def test_whom_a_change_reaches(calling, database_url):
+    lineage = Lineage((AssetEdge("orders.orders", "reports/daily"),))
+    with calling(database_url, {"lineage": lineage}) as call:
+        call("PUT", "/contracts/orders", orders())
+        call("PUT", "/contracts/orders/consumers/quant", {"fields": ["number"], "owner": "the quants"})
+        found = call("GET", "/impact?target=orders.number", scope="read").facts
+        assert [(one["kind"], one["name"]) for one in found["reached"]] == [
+            ("asset", "reports/daily"),
+            ("consumer", "quant"),
+        ]
+        assert call("GET", "/impact").status == 400
+        missing = call("GET", "/impact?target=orders.numbre")
+        assert (missing.status, missing.facts["facts"]["known"]) == (404, missing.facts["facts"]["known"])
+
+
 # --- what is refused ---
 
 
@@ -270,8 +365,8 @@ def test_numbers_in_json_stay_as_they_are_written(lite):
         ("OPTIONS", "/contracts", 405),
     ],
 )
-def test_what_is_not_there(call, method, target, status):
-    reply = call(method, target)
+def test_what_is_not_there(lite, method, target, status):
+    reply = lite(method, target)
     assert (reply.status, reply.headers["content-type"]) == (status, "application/problem+json")
     assert "secret" not in reply.body.decode()
 
