@@ -44,8 +44,8 @@ _FAILURES: Final = Rate(burst=20, per_second=0.2)
 class Settings:
     """What callers may do. Sizes are those of the operations, at most `most_bytes`; times are in seconds.
 
-    `by_token` and `by_address` bound how often a caller may call, `failures` how often an address may try a token that
-    is not one. `threads` calls are worked on at a time.
+    `by_token` and `by_address` bound how often a caller may call, `failures` how often an address may do so without a
+    token that is one. `threads` calls are worked on at a time.
     """
 
     by_token: Rate = _BY_TOKEN
@@ -144,9 +144,6 @@ class _Service:
     async def _authorized(self, request: Request, operation: Operation) -> StoredToken | None:
         if operation.scope is None:
             return None
-        caller = caller_at(request.client.host if request.client is not None else None)
-        if wait := self._failures.look(caller):
-            raise _too_many(wait, "too many calls without a valid token came from this address")
         found = _BEARER.fullmatch(request.headers.get("authorization", ""))
         given = found[1] if found is not None and len(request.headers.getlist("authorization")) == 1 else None
         token = None
@@ -154,7 +151,10 @@ class _Service:
             recognise = self._registry.tokens.recognise
             token = await to_thread.run_sync(recognise, given, limiter=self._threads)
         if token is None:
-            self._failures.take(caller)
+            # Whoever has a right one is not hindered: others may call from the same address.
+            caller = caller_at(request.client.host if request.client is not None else None)
+            if wait := self._failures.take(caller):
+                raise _too_many(wait, "too many calls without a valid token come from this address")
             raise RefusedError(
                 401,
                 "unauthenticated",
@@ -190,9 +190,7 @@ class _Service:
                         raise _too_large(most)
                     parts.append(part)
         except TimeoutError:
-            raise RefusedError(
-                408, "timeout", "the body did not arrive in time", headers={"Connection": "close"}
-            ) from None
+            raise RefusedError(408, "timeout", "the body did not arrive in time") from None
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         return b"".join(parts), checked_type(media_type) if size else media_type
 
@@ -256,7 +254,7 @@ def _too_many(wait: int, detail: str) -> RefusedError:
 
 def _too_large(most: int) -> RefusedError:
     # What is still to come is not read.
-    return RefusedError(413, "too-large", f"the body is larger than {most:,} bytes", headers={"Connection": "close"})
+    return RefusedError(413, "too-large", f"the body is larger than {most:,} bytes")
 
 
 async def _not_here(request: Request, error: Exception) -> Response:

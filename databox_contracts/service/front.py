@@ -41,10 +41,19 @@ class Front:
         began = self._now()
         answered: list[int] = []
 
+        is_open = [_has_body(scope)]
+
+        async def receiving() -> Message:
+            message = await receive()
+            is_open[0] = message.get("more_body", False)
+            return message
+
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered.append(message["status"])
-                message = {**message, "headers": [*message["headers"], *_HEADERS]}
+                # Whoever still sends what nobody reads would keep the connection for as long as it likes.
+                closing = [(b"connection", b"close")] if is_open[0] else []
+                message = {**message, "headers": [*message["headers"], *_HEADERS, *closing]}
             await send(message)
 
         # As sent: a slash within an id is not one between parts.
@@ -57,7 +66,7 @@ class Front:
             if wait := self._by_address.take(caller):
                 await _refuse(sending, 429, "too-many-requests", "this address makes too many calls", wait)
             else:
-                await self._app(scope, receive, sending)
+                await self._app(scope, receiving, sending)
         except Exception as error:
             LOGGER.error("error %s: %s\n%s", number, type(error).__name__, _places(error))
         finally:
@@ -76,6 +85,13 @@ class Front:
 
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+        for name, value in scope["headers"]
+    )
 
 
 def _places(error: Exception) -> str:

@@ -33,19 +33,12 @@ class Buckets:
 
     def take(self, caller: str) -> int:
         """Take one call: 0, or after how many seconds to come again, where none is left."""
-        return self._wait(caller, 1)
-
-    def look(self, caller: str) -> int:
-        """As `take`, without taking any."""
-        return self._wait(caller, 0)
-
-    def _wait(self, caller: str, taken: int) -> int:
         with self._lock:
             now = self._now()
             left, since = self._left.pop(caller, (float(self._rate.burst), now))
             left = min(self._rate.burst, left + (now - since) * self._rate.per_second)
             wait = 0 if left >= 1 else max(1, math.ceil((1 - left) / self._rate.per_second))
-            self._left[caller] = (left - taken if not wait else left, now)
+            self._left[caller] = (left if wait else left - 1, now)
             # Whoever was not seen for longest has a full bucket, as a rule; forgetting it gives nothing away.
             while len(self._left) > self._most:
                 self._left.popitem(last=False)
@@ -59,7 +52,7 @@ def caller_at(address: str | None) -> str:
     try:
         found = ip_address(address)
     except ValueError:
-        return address[:64]
+        return "-"
     if isinstance(found, IPv6Address):
         if found.ipv4_mapped is not None:
             return str(found.ipv4_mapped)

@@ -153,6 +153,23 @@ def test_what_is_no_http(lite_server):
         assert not two.recv(1000).startswith(b"HTTP/1.1 2")
 
 
+def test_nobody_keeps_a_connection_by_sending_what_is_not_read(lite_server):
+    head = (
+        b"PUT /contracts/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+    )
+    with connected(lite_server) as dripping:
+        dripping.sendall(head)
+        answer = b""
+        while part := dripping.recv(1000):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 401 ")
+        assert b"connection: close" in answer
+    with connected(lite_server) as kept:
+        for _ in range(2):
+            kept.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"connection: close" not in kept.recv(1000)
+
+
 def test_its_log_and_process_list_have_no_secret(server):
     token = server.token(name="the holder")
     client = RegistryClient(server.url, token=token)
