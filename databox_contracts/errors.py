@@ -336,6 +336,14 @@ class RegistryUnavailableError(RegistryError):
     """The registry's database does not answer: locked, stopped or out of reach. Nothing that was begun is half done."""
 
 
+class RegistryUnusableError(RegistryError):
+    """The registry's database answers, and cannot be used as it is: no registry's file, no permission."""
+
+
+class RegistryAccessError(RegistryError):
+    """A service that does not know the token, or does not let it do what was asked for; the token is in no text."""
+
+
 class RegistryTooNewError(RegistryError):
     """A registry whose tables a newer version of this package has made."""
 

@@ -77,9 +77,13 @@ MAY_IMPORT = {
 ONLY_IN = {"pyspark": ("spark",), "dagster": ("dagster",), "dagster_pyspark": ("dagster",), "sqlalchemy": ("registry",)}
 ONLY_IN |= dict.fromkeys(("deltalake", "pyiceberg"), ("spark",))
 ONLY_IN |= dict.fromkeys(("apprise", "confluent_kafka"), ("notify",))
+ONLY_IN |= dict.fromkeys(("starlette", "uvicorn", "anyio", "h11"), ("service",))
+ONLY_IN |= {"prometheus_client": ("service", "telemetry")}
+ONLY_IN |= dict.fromkeys(("opentelemetry", "openlineage"), ("telemetry",))
 
 HEAVY = ("pyspark", "dagster", "sqlalchemy", "sqlglot", "jsonschema", "jsonschema_rs", "pandas", "pyarrow")
 HEAVY += ("deltalake", "pyiceberg", "apprise", "confluent_kafka")
+HEAVY += ("starlette", "uvicorn", "prometheus_client", "opentelemetry", "openlineage")
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

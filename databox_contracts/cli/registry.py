@@ -15,6 +15,7 @@ from databox_contracts.cli import impact, registering, trace
 from databox_contracts.cli.announcing import announced_by
 from databox_contracts.cli.impact import add_target
 from databox_contracts.cli.known import add_known
+from databox_contracts.cli.serving import add_serve, add_token, run_token, serve_registry
 from databox_contracts.cli.trace import add_trace
 from databox_contracts.errors import ConsumersError, ContractConflictError, DataboxError, LifecycleError
 
@@ -284,6 +285,11 @@ def _add_version(parser: argparse.ArgumentParser) -> None:
     _add_by(parser)
 
 
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    add_token(parser)
+    _add_by(parser)
+
+
 def _add_by(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="NAME", default=_user(), help="who does it (the user's name)")
 
@@ -347,6 +353,8 @@ ACTIONS: Final = (
     Action("activate", "make a draft active, or take a deprecation back", _add_version, _activate),
     Action("deprecate", "announce the end of a version", _add_deprecate, _deprecate),
     Action("retire", "end a version whose sunset has come and that no consumer needs", _add_version, _retire),
+    Action("serve", "answer calls over HTTP", add_serve, serve_registry),
+    Action("token", "create, list and revoke the tokens of those who may call", _add_token, run_token),
     Action("impact", "whom a change reaches", _add_impact, impact.run_in, impact.FORMS),
     Action("trace", "who holds personal data, and what of its deletion is done", _add_trace, trace.run_in),
 )

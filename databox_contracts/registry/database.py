@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError as PoolTimeoutError
 
-from databox_contracts.errors import RegistryError, RegistryUnavailableError
+from databox_contracts.errors import RegistryError, RegistryUnavailableError, RegistryUnusableError
 from databox_contracts.registry.addresses import Address
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class Database:
         )
 
     def _failed(self, error: Exception) -> RegistryError:
-        return RegistryError(
+        return RegistryUnusableError(
             f"the registry {self.address.shown} cannot be used: {self._reason(error)}",
             hint=(
                 "See that it is a registry's file, and that file and directory can be written."

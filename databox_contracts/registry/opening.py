@@ -5,17 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import datetime
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Final, cast
 
-from databox_contracts.errors import RegistryError
 from databox_contracts.registry.addresses import default_location, is_service
 from databox_contracts.registry.api import RegistryApi
 from databox_contracts.registry.database import utc_now
 from databox_contracts.registry.store import Registry
-
-_CLIENT: Final = "databox_contracts.registry.client"
 
 
 def open_registry(location: str | None = None, *, clock: Callable[[], datetime] = utc_now) -> RegistryApi:
@@ -23,6 +17,6 @@ def open_registry(location: str | None = None, *, clock: Callable[[], datetime] 
     chosen = location if location is not None else default_location(os.environ)
     if not is_service(chosen):
         return Registry.open(chosen, clock=clock)
-    if find_spec(_CLIENT) is None:
-        raise RegistryError("a registry over HTTP needs the service's client", hint="Name a file or a database's URL.")
-    return cast("RegistryApi", import_module(_CLIENT).RegistryClient(chosen))
+    from databox_contracts.registry.client import RegistryClient
+
+    return RegistryClient(chosen)
