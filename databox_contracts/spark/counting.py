@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql.types import StringType
 
 from databox_contracts.plan import Check
 from databox_contracts.results import CheckResult
-from databox_contracts.rules import InvalidCount, Pattern
+from databox_contracts.rules import InvalidCount, Latency, Pattern, Statistic
 from databox_contracts.spark.predicates import Test, violating, violating_values
-from databox_contracts.spark.sampling import shown_as
+from databox_contracts.spark.sampling import draw, shown_as
 from databox_contracts.spark.schema import Location
 
 
@@ -34,11 +35,16 @@ class Counted:
         """Whether a row of the view violates the rule; never null."""
         return violating(self.column(view), self.location.steps, self.test)
 
-    def offending(self, view: DataFrame) -> Column | None:
-        """The row's offending values as an array of JSON texts; None for a rule about nulls, which has none to show."""
+    def offending(self, view: DataFrame, *, drawn: bool = False) -> Column | None:
+        """The row's offending values as an array of JSON texts; None for a rule about nulls, which has none to show.
+
+        With `drawn`, they are those that `draw` chooses.
+        """
         if about_nulls(self.check):
             return None
-        return violating_values(self.column(view), self.location.steps, self.test, shown_as(self.location.type))
+        chosen = draw(self.location.type)
+        test = (lambda value: self.test(value) & chosen(value)) if drawn else self.test
+        return violating_values(self.column(view), self.location.steps, test, shown_as(self.location.type))
 
     @property
     def may_fail(self) -> bool:
@@ -71,9 +77,12 @@ class Condition:
         """As `Counted.violating`."""
         return F.expr(self.text)
 
-    def offending(self, view: DataFrame) -> Column | None:
+    def offending(self, view: DataFrame, *, drawn: bool = False) -> Column | None:
         """As `Counted.offending`."""
-        return F.expr(self.values) if self.values is not None else None
+        if self.values is None:
+            return None
+        values = F.expr(self.values)
+        return F.filter(values, draw(StringType())) if drawn else values
 
     @property
     def may_fail(self) -> bool:
@@ -107,6 +116,12 @@ class Measured:
     def location(self) -> Location | None:
         """The one column that it is about, None where it is about several."""
         return self.locations[0] if len(self.locations) == 1 else None
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the aggregates are single numbers, and keep no values of the column meanwhile."""
+        rule = self.check.rule
+        return not (isinstance(rule, Latency) or (isinstance(rule, Statistic) and rule.quantile is not None))
 
     @property
     def reads(self) -> frozenset[str]:

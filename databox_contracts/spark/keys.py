@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import DataType as SparkType, DoubleType, FloatType, MapType
+from pyspark.sql.types import DoubleType, FloatType, MapType
 
 from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
-from databox_contracts.spark.schema import type_text
+from databox_contracts.spark.schema import holds, type_text
 
 MEMORY: Final = 128 * 2**20
 """So many bytes of hashes, 8 for each row and key, are brought to the driver and sorted there; Spark groups more."""
@@ -70,12 +70,21 @@ def find_all_duplicates(keys: Sequence[Key], *, rows: int, memory: int = MEMORY)
     Where the hashes of all keys fit in so many bytes of memory they are taken in one scan. Each key that has equal
     hashes needs one more query.
     """
-    if can_bring_arrow(keys[0].view) and 8 * rows * len(keys) <= memory:
-        hashes = keys[0].view.select(*(key.hash.alias(f"h{at}") for at, key in enumerate(keys)))
-        colliding = _sorted_here(hashes)
+    if fit_here(keys, rows, memory=memory):
+        colliding = sorted_here(keys)
     else:
         colliding = [colliding_hashes(key.keyed, rows, memory=memory) for key in keys]
     return [confirmed(key.keyed, found, samples=key.samples) for key, found in zip(keys, colliding, strict=True)]
+
+
+def fit_here(keys: Sequence[Key], rows: int, *, memory: int = MEMORY) -> bool:
+    """Whether the hashes of so many rows can be sorted on the driver."""
+    return can_bring_arrow(keys[0].view) and 8 * rows * len(keys) <= memory
+
+
+def sorted_here(keys: Sequence[Key]) -> list[list[int]]:
+    """The colliding hashes of each key of one view, sorted on the driver after one scan. See `colliding_hashes`."""
+    return _sorted_here(keys[0].view.select(*(key.hash.alias(f"h{at}") for at, key in enumerate(keys))))
 
 
 def confirmed(keyed: DataFrame, hashes: Sequence[int], *, samples: int) -> Duplicates:
@@ -117,7 +126,7 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     """
     parts = []
     for part, field in zip(key, view.select(*key).schema.fields, strict=True):
-        if any(_holds(field.dataType, kind) for kind in _INCOMPARABLE):
+        if any(holds(field.dataType, kind) for kind in _INCOMPARABLE):
             raise NotEvaluableError(f"Spark cannot compare values of type {type_text(field.dataType)}")
         # 0.0 and -0.0 are one value to a comparison and two to a hash.
         parts.append(
@@ -184,11 +193,3 @@ def repeated_keys(keyed: DataFrame, hashes: Sequence[int]) -> DataFrame:
         suspects = keyed
     parts = [name for name in keyed.columns if name != "hash"]
     return suspects.groupBy(*parts).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-
-
-def _holds(actual: SparkType, wanted: type[SparkType]) -> bool:
-    if isinstance(actual, wanted):
-        return True
-    inner = [getattr(actual, name, None) for name in ("elementType", "keyType", "valueType")]
-    inner += [field.dataType for field in getattr(actual, "fields", [])]
-    return any(part is not None and _holds(part, wanted) for part in inner)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyspark
 from pyspark import inheritable_thread_target
@@ -17,10 +17,11 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from databox_contracts.spark.counting import Condition, Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
+from databox_contracts.spark.tallying import can_tally, tally
 
 WIDE: Final = 60
 """Rules about more columns than these are counted in chunks."""
-COLUMNS: Final = 10
+COLUMNS: Final = 25
 """A chunk takes columns until it has so many, or"""
 MEASURES: Final = 60
 """so many aggregates; columns that one rule compares stay together whatever their number."""
@@ -33,28 +34,39 @@ AT_ONCE: Final = 4
 """So many chunks are counted at a time."""
 
 Countable: TypeAlias = RowCheck | Measured
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of rows, the aggregates of each check by its id, and why the others could not be counted."""
+    """The number of rows, the aggregates of each check by its id, and why the others could not be counted.
+
+    `samples` are of values that were drawn, where they were taken in the same pass.
+    """
 
     rows: int
     found: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 def run_counts(
-    view: DataFrame, chunks: Sequence[Sequence[Countable]], *, part_done: Callable[[], None] = lambda: None
+    view: DataFrame,
+    chunks: Sequence[Sequence[Countable]],
+    *,
+    samples: int = 0,
+    part_done: Callable[[], None] = lambda: None,
 ) -> Counts:
     """Count for all checks of all chunks, each chunk in a job of its own. Errors of Spark pass through.
+
+    Of few rules of a single chunk up to `samples` values are drawn in the same pass.
 
     Each chunk counts the rows. Where they do not see the same number, the table is not the same each time it is read,
     and everything is counted again in one job.
     """
     with unlogged():
         if len(chunks) == 1:
-            return _guarded(view, chunks[0])
+            return _guarded(view, chunks[0], samples)
         found = _at_once(view, chunks, part_done)
         if len({one.rows for one in found}) > 1:
             return _guarded(view, [check for chunk in chunks for check in chunk])
@@ -158,7 +170,7 @@ def _size(check: Countable) -> int:
 
 def _at_once(view: DataFrame, chunks: Sequence[Sequence[Countable]], part_done: Callable[[], None]) -> list[Counts]:
     """The counts of each chunk, in order; the error of the first chunk that has one."""
-    guarded = _inheriting(view.sparkSession, _guarded)
+    guarded = inheriting(view.sparkSession, _guarded)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="counting") as pool:
         jobs = [pool.submit(guarded, view, chunk) for chunk in chunks]
         try:
@@ -172,22 +184,22 @@ def _at_once(view: DataFrame, chunks: Sequence[Sequence[Countable]], part_done: 
         return [job.result() for job in jobs]
 
 
-def _inheriting(session: SparkSession, work: Callable[..., Counts]) -> Callable[..., Counts]:
+def inheriting(session: SparkSession, work: Callable[..., T]) -> Callable[..., T]:
     """The same for another thread, with this thread's tags and properties of jobs, where PySpark can pass them on."""
     if int(pyspark.__version__.split(".")[0]) < 4:
         return work
     # Without a Java thread for each of Python's it gives the session back.
     wrap: Any = inheritable_thread_target(session)
-    wrapped: Callable[..., Counts] = wrap(work) if callable(wrap) else work
+    wrapped: Callable[..., T] = wrap(work) if callable(wrap) else work
     return wrapped
 
 
-def _guarded(view: DataFrame, checks: Sequence[Countable]) -> Counts:
+def _guarded(view: DataFrame, checks: Sequence[Countable], samples: int = 0) -> Counts:
     """All of it in one job, unless a rule ends it."""
     safe = [check for check in checks if isinstance(check, Measured) or not check.may_fail]
     suspects = [check for check in checks if not isinstance(check, Measured) and check.may_fail]
     try:
-        return _aggregate(view, checks)
+        return (_tallied(view, checks, samples) if samples > 0 else None) or _aggregate(view, checks)
     except SPARK_ERRORS:
         if not suspects:
             raise
@@ -211,6 +223,22 @@ def _apart(view: DataFrame, suspects: Sequence[RowCheck]) -> Iterator[Counts]:
         half = len(suspects) // 2
         yield from _apart(view, suspects[:half])
         yield from _apart(view, suspects[half:])
+
+
+def _tallied(view: DataFrame, checks: Sequence[Countable], samples: int) -> Counts | None:
+    of_rows = [check for check in checks if not isinstance(check, Measured)]
+    measured = [check for check in checks if isinstance(check, Measured)]
+    if not can_tally(checks):
+        return None
+    found = tally(view, of_rows, [column for check in measured for column in check.columns], samples)
+    if found is None:
+        return None
+    aggregates = iter(found.aggregates)
+    counts: dict[str, Sequence[Any]] = {check.check.id: [next(aggregates) for _ in check.columns] for check in measured}
+    for check, broken in zip(of_rows, found.broken, strict=True):
+        counts[check.check.id] = [broken]
+    drawn = {check.check.id: shown for check, shown in zip(of_rows, found.samples, strict=True)}
+    return Counts(found.rows, counts, samples=drawn)
 
 
 def _aggregate(view: DataFrame, checks: Sequence[Countable]) -> Counts:

@@ -1,19 +1,29 @@
-"""A few offending values for each failed rule, all in one more pass, the same ones however the rows are partitioned."""
+"""A few offending values for each failed rule, all in one more pass, the same ones however the rows are partitioned.
+
+Of a rule that many rows break, only values of some hashes are made into texts and compared, so that a rule that all
+rows break costs hardly more than one that few do. Where these are too few values, all of them are looked at.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
-from pyspark.sql.types import DataType as SparkType, StringType
+from pyspark.sql.types import DataType as SparkType, MapType, StringType
 
+from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import Test
+from databox_contracts.spark.schema import holds
 
+DRAWN: Final = 8
+"""One in so many values is drawn, by its hash."""
+MANY: Final = 200
+"""The values drawn are enough to choose from where more rows than these break a rule."""
 LONGEST: Final = 200
 """Characters of a text that a sample shows."""
 
@@ -31,19 +41,41 @@ class Offending:
     values: Column
 
 
+def draw(actual: SparkType) -> Test:
+    """Whether a value of that type is among those drawn; those of a type that has no hash all are."""
+    if any(kind is not None and holds(actual, kind) for kind in (MapType, VARIANT)):
+        return lambda value: F.lit(True)
+    below = F.lit(2**64 // DRAWN - 2**63)
+    return lambda value: F.xxhash64(value) < below
+
+
 def sample_values(view: DataFrame, failed: Sequence[Offending], limit: int) -> list[tuple[Any, ...]]:
     """For each rule, in order, up to `limit` distinct values in ascending order of their text. One job."""
     # Arrays are made for the few rows that have something in them.
     broken = view.where(reduce(or_, (one.violating for one in failed)))
-    found = [F.transform(one.values, _of_rule(at)) for at, one in enumerate(failed)]
+    found = [F.transform(one.values, of_rule(at)) for at, one in enumerate(failed)]
     exploded = broken.select(F.explode(F.flatten(F.array(*found))).alias("one")).select("one.*").distinct()
-    # A limit per rule below the shuffle keeps this bounded, whatever number of values offends.
-    rank = F.row_number().over(Window.partitionBy("rule").orderBy("value"))
-    kept = exploded.withColumn("rank", rank).where(F.col("rank") <= limit).orderBy("rule", "rank").collect()
-    return [tuple(json.loads(row["value"])["v"] for row in kept if row["rule"] == at) for at in range(len(failed))]
+    kept = lowest(exploded, limit).collect()
+    return [in_order((row["value"] for row in kept if row["rule"] == at), limit) for at in range(len(failed))]
 
 
-def _of_rule(at: int) -> Test:
+def lowest(values: DataFrame, limit: int) -> DataFrame:
+    """Of the distinct values of each rule (columns `rule` and `value`), at least the first `limit` by their texts.
+
+    A limit per rule below the shuffle keeps this bounded, whatever number of values offends.
+    """
+    rank = F.row_number().over(Window.partitionBy("rule").orderBy(F.col("value").asc_nulls_first()))
+    # One more, for a null that stands before the values.
+    return values.withColumn("rank", rank).where(F.col("rank") <= limit + 1).drop("rank")
+
+
+def in_order(texts: Iterable[str], limit: int) -> tuple[Any, ...]:
+    """The first values by their texts."""
+    return tuple(json.loads(text)["v"] for text in sorted(texts)[:limit])
+
+
+def of_rule(at: int) -> Test:
+    """A text as the value of the rule of that number."""
     return lambda value: F.struct(F.lit(at).alias("rule"), value.alias("value"))
 
 

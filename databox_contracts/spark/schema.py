@@ -149,3 +149,12 @@ def _undeclared_inside(actual: SparkType, field: Field | None, *, case_sensitive
             keys = _undeclared_inside(actual.keyType, field.key, case_sensitive=case_sensitive)
             return keys + _undeclared_inside(actual.valueType, field.value, case_sensitive=case_sensitive)
     return []
+
+
+def holds(actual: SparkType, wanted: type[SparkType]) -> bool:
+    """Whether a type is of that kind, or has a part that is."""
+    if isinstance(actual, wanted):
+        return True
+    inner = [getattr(actual, name, None) for name in ("elementType", "keyType", "valueType")]
+    inner += [field.dataType for field in getattr(actual, "fields", [])]
+    return any(part is not None and holds(part, wanted) for part in inner)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +23,7 @@ from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.keys import Key, find_all_duplicates
+from databox_contracts.spark.keys import Key, confirmed, find_all_duplicates, fit_here, sorted_here
 from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
 from databox_contracts.spark.modes import Applied, apply_modes
 from databox_contracts.spark.modes_refusal import refusal
@@ -30,8 +32,8 @@ from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.references import matched_results
-from databox_contracts.spark.running import chunked, in_small_parts, run_counts
-from databox_contracts.spark.sampling import Offending, sample_values
+from databox_contracts.spark.running import chunked, in_small_parts, inheriting, run_counts
+from databox_contracts.spark.sampling import MANY, Offending, sample_values
 from databox_contracts.spark.scans import reads_by_column
 
 __all__ = ["Verification", "enforce", "positional", "verify"]
@@ -60,16 +62,17 @@ def verify(
 ) -> Verdict:
     """Hold a table against its contract.
 
-    One Spark job counts for all row and aggregate rules, one more over their own columns compares the keys, all foreign
-    keys take one together, the aggregates of a field inside an array or a map one, each query rule one of its own, and
-    only when something failed the failing columns are read once more, eight of them at a time, for up to `samples`
-    distinct values of each failed rule. Where a wide table can be read column by column, several jobs at a time count
-    for it, no column being read by two of them. With `untyped`, text columns (CSV) are cast as the contract says, and a
-    text that is no value of its type violates `type`. Promises about time are held against `as_of` (UTC where it has no
-    zone; now if not given), by the field they name, else `timestamp_field`, else the dataset's only required timestamp.
-    `references` are the datasets that foreign keys and completeness name, by `contract.dataset` or by the dataset's
-    name alone; a rule whose reference is not given is not evaluated. `trusted_files` are the Parquet files on this
-    machine that the table is read from, all of them and no others, if the statistics in their footers are to be
+    One Spark job counts for all row and aggregate rules, and where they are few it also draws `samples` distinct values
+    of each rule that many rows break. One more over their own columns compares the keys, at the same time where the
+    table can be read column by column; all foreign keys take one together, the aggregates of a field inside an array or
+    a map one, each query rule one of its own. Only for samples that the first pass did not draw are failing columns
+    read once more, eight of them at a time. Where a wide table can be read column by column, several jobs at a time
+    count for it, no column being read by two of them. With `untyped`, text columns (CSV) are cast as the contract says,
+    and a text that is no value of its type violates `type`. Promises about time are held against `as_of` (UTC where it
+    has no zone; now if not given), by the field they name, else `timestamp_field`, else the dataset's only required
+    timestamp. `references` are the datasets that foreign keys and completeness name, by `contract.dataset` or by the
+    dataset's name alone; a rule whose reference is not given is not evaluated. `trusted_files` are the Parquet files on
+    this machine that the table is read from, all of them and no others, if the statistics in their footers are to be
     believed: then only what these do not answer is read. `progress` is told what is being done, at each step and every
     second.
 
@@ -134,12 +137,16 @@ class Verification(Preparation):
     """One table held against one plan."""
 
     steps = Steps(None, ())
+    drawn: Mapping[str, tuple[Any, ...]] = {}
 
     def verdict(self, *, samples: int = 5) -> Verdict:
         """Run what is left to run: no job for what is known already. Errors of Spark pass through."""
         self.steps = Steps(self.given.progress, self._steps())
         decided, open_because = self._take_known()
-        rows, found = self._rows_and_counts()
+        keys = self._keys_to_compare(samples)
+        with self._hashing([key for _, key in keys]) as hashed:
+            rows, found = self._rows_and_counts(samples)
+            colliding = hashed(rows)
         for check, known in decided:
             result = outcomes.counted(check, known.count, rows)
             shown = known.samples[:samples] if result.status is Status.FAILED else ()
@@ -154,7 +161,7 @@ class Verification(Preparation):
         for check in self.plan.of(Scope.AGGREGATE):
             if isinstance(check.rule, RowCount):
                 self.answer(outcomes.row_count(check, rows), self.known.source if self.known.rows == rows else SCAN)
-        self._judge_keys(rows, samples)
+        self._judge_keys(keys, colliding, rows, samples)
         self._judge_references(rows, samples)
         for check in self.plan.of(Scope.QUERY):
             if check.id not in self.answers:
@@ -177,7 +184,7 @@ class Verification(Preparation):
         """
         self.counted = [counted for counted in self.counted if counted.check.id in ids]
         self.measured, self.misfits = [], []
-        rows, found = self._count()
+        rows, found = self._count(samples)
         for counted in self.counted:
             self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
         self._add_samples(samples)
@@ -214,11 +221,11 @@ class Verification(Preparation):
                 self.measured.remove(measured)
         return decided, open_because
 
-    def _rows_and_counts(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
+    def _rows_and_counts(self, samples: int) -> tuple[int, Mapping[str, Sequence[Any]]]:
         known = self.known.rows
         if known is not None and not self.counted and not self.measured:
             return known, {}
-        rows, found = self._count()
+        rows, found = self._count(samples)
         if known is not None and known != rows:
             raise DataboxError(
                 f"the table has {rows} rows, and the statistics of its files say {known}.",
@@ -226,7 +233,7 @@ class Verification(Preparation):
             )
         return rows, found
 
-    def _count(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
+    def _count(self, samples: int) -> tuple[int, Mapping[str, Sequence[Any]]]:
         """The number of rows, and what was aggregated for each check; those that end their job are not evaluated."""
         checks = [*self.counted, *self.measured]
         chunks = chunked(checks)
@@ -234,7 +241,8 @@ class Verification(Preparation):
             chunks = [checks]
         parts = len(chunks) if len(chunks) > 1 else 0
         with self.steps.step(COUNTING, parts=parts):
-            counts = run_counts(self.view, chunks, part_done=lambda: self.steps.part_done(COUNTING))
+            counts = run_counts(self.view, chunks, samples=samples, part_done=lambda: self.steps.part_done(COUNTING))
+        self.drawn = counts.samples
         self.counted = [counted for counted in self.counted if counted.check.id not in counts.refused]
         for check in self.plan.checks:
             if check.id in counts.refused:
@@ -254,32 +262,62 @@ class Verification(Preparation):
 
     # --- keys and references ------------------------------------------------------------------------------------------
 
-    def _judge_keys(self, rows: int, samples: int) -> None:
-        checks, keys = [], []
+    def _keys_to_compare(self, samples: int) -> list[tuple[Check, Key]]:
+        """The keys of rows that are not known to be free of repeats; one that is nowhere is answered."""
+        found = []
         for check in self.plan.keys:
-            if check.id in self.answers:
-                continue
-            shown = 0 if check.masked else samples
             try:
-                items = self.key_items(check)
-                if items is not None:
-                    self.answer(self._items_result(check, items, shown), "hashes of all its values")
+                if check.id in self.answers or self.key_items(check) is not None:
                     continue
-                key = Key(self.view, self.key_columns(check), samples=shown)
+                key = Key(self.view, self.key_columns(check), samples=0 if check.masked else samples)
             except NotEvaluableError as reason:
                 self.answer(outcomes.not_evaluated(check, str(reason)))
                 continue
+            if self.known.has_no_repeats(check.id) is None:
+                found.append((check, key))
+        return found
+
+    @contextmanager
+    def _hashing(self, keys: Sequence[Key]) -> Iterator[Callable[[int], Sequence[Sequence[int]] | None]]:
+        """Hash the keys while the block runs, where the table is read by column: while one job is planned or ends, the
+        other has the processors. What it gives is the colliding hashes if the table had so many rows, None otherwise.
+        """
+        rows = self.known.rows
+        if keys and (self.counted or self.measured) and reads_by_column(self.view):
+            # Reads no column.
+            rows = self.view.count() if rows is None else rows
+            if fit_here(keys, rows):
+                with ThreadPoolExecutor(1, thread_name_prefix="hashing") as pool:
+                    work = pool.submit(inheriting(self.view.sparkSession, sorted_here), keys)
+                    yield lambda counted: work.result() if counted == rows else None
+                return
+        yield lambda counted: None
+
+    def _judge_keys(
+        self, keys: Sequence[tuple[Check, Key]], colliding: Sequence[Sequence[int]] | None, rows: int, samples: int
+    ) -> None:
+        for check in self.plan.keys:
+            if check.id in self.answers:
+                continue
+            items = self.key_items(check)
             known = self.known.has_no_repeats(check.id)
-            if known is not None:
+            if items is not None:
+                self.answer(
+                    self._items_result(check, items, 0 if check.masked else samples), "hashes of all its values"
+                )
+            elif known is not None:
                 self.answer(outcomes.repeated(check, 0, 0, (), rows), known.how)
+        if not keys:
+            return
+        with self.steps.step(KEYS):
+            if colliding is None:
+                found = find_all_duplicates([key for _, key in keys], rows=rows)
             else:
-                keys.append(key)
-                checks.append(check)
-        if keys:
-            with self.steps.step(KEYS):
-                for check, found in zip(checks, find_all_duplicates(keys, rows=rows), strict=True):
-                    result = outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, rows)
-                    self.answer(result, f"hashes of the key ({', '.join(check.key_names)})")
+                pairs = zip(keys, colliding, strict=True)
+                found = [confirmed(key.keyed, hashes, samples=key.samples) for (_, key), hashes in pairs]
+        for (check, _), duplicates in zip(keys, found, strict=True):
+            result = outcomes.repeated(check, duplicates.surplus_rows, duplicates.keys, duplicates.samples, rows)
+            self.answer(result, f"hashes of the key ({', '.join(check.key_names)})")
 
     def _items_result(self, check: Check, items: DataFrame, samples: int) -> CheckResult:
         """The result of a key inside an array or a map, of which each value is a row of `items`."""
@@ -310,24 +348,49 @@ class Verification(Preparation):
     # --- samples ------------------------------------------------------------------------------------------------------
 
     def _add_samples(self, samples: int) -> None:
-        failed = {
-            counted.check.id: values
+        failed = [
+            counted
             for counted in (*self.counted, *self.misfits)
             if self.answers[counted.check.id].status is Status.FAILED
             and not counted.check.masked
-            and (values := counted.offending(self.view)) is not None
-        }
-        if not failed or samples <= 0:
+            and counted.offending(self.view) is not None
+        ]
+        if samples <= 0:
             return
-        parts = in_small_parts([one for one in (*self.counted, *self.misfits) if one.check.id in failed])
-        with self.steps.step(SAMPLES, parts=len(parts) if len(parts) > 1 else 0):
-            for part in parts:
-                offending = [Offending(one.violating(self.view), failed[one.check.id]) for one in part]
-                for counted, shown in zip(part, sample_values(self.view, offending, samples), strict=True):
-                    result = self.answers[counted.check.id]
-                    self.answer(replace(result, samples=shown), result.how)
-                if len(parts) > 1:
-                    self.steps.part_done(SAMPLES)
+        many = [one for one in failed if (self.answers[one.check.id].failed_count or 0) > MANY]
+        for one in tuple(many):
+            shown = self.drawn.get(one.check.id, ())
+            if len(shown) == samples:
+                self._show(one, shown)
+                failed.remove(one)
+                many.remove(one)
+        # What was not drawn from in the first pass is now; where that leaves too few, all values are looked at.
+        undrawn = [one for one in many if one.check.id not in self.drawn]
+        again = [one for one in failed if one not in undrawn]
+        with self.steps.step(SAMPLES) if failed else nullcontext():
+            for part in in_small_parts(undrawn):
+                again += self._sample(part, samples, drawn=True)
+            for part in in_small_parts(again):
+                self._sample(part, samples)
+
+    def _sample(self, failed: Sequence[RowCheck], samples: int, *, drawn: bool = False) -> list[RowCheck]:
+        """Add values to the results of the rules; those for which too few were drawn are given back."""
+        offending = []
+        for one in failed:
+            values = one.offending(self.view, drawn=drawn)
+            assert values is not None
+            offending.append(Offending(one.violating(self.view), values))
+        too_few = []
+        for one, shown in zip(failed, sample_values(self.view, offending, samples), strict=True):
+            if drawn and len(shown) < samples:
+                too_few.append(one)
+            else:
+                self._show(one, shown)
+        return too_few
+
+    def _show(self, check: RowCheck, samples: tuple[Any, ...]) -> None:
+        result = self.answers[check.check.id]
+        self.answer(replace(result, samples=samples), result.how)
 
 
 SCAN: Final = "the scan"

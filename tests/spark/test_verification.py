@@ -422,3 +422,31 @@ def test_a_contract_of_a_thousand_fields(spark: SparkSession) -> None:
     verdict = verify(df, contract)
     assert verdict.passed
     assert len(verdict.results) == 3001
+
+
+def test_samples_of_a_rule_that_many_rows_break(spark: SparkSession) -> None:
+    """The same five whatever the partitions are, and all there are where they are fewer."""
+    table = spark.range(30_000).selectExpr(
+        "cast(id as string) many",
+        "if(id = 7, 'rare', 'often') few",
+        "array(id, -1) items",
+        "map('k', id % 2) dictionary",
+    )
+    contract = build_contract(
+        build_field("many", "string", rules.Pattern(pattern="^x")),
+        build_field("few", "string", rules.Enum(values=("never",))),
+        build_field("items", "array<bigint>", item=build_field("item", "bigint", rules.Minimum(limit=100_000))),
+        build_field("dictionary", "map<string,bigint>", rules.Expression(sql="size(dictionary) > 1")),
+    )
+    shown = []
+    for partitions in (1, 7):
+        by_id = {result.id: result for result in verify(table.repartition(partitions), contract).results}
+        assert {by_id[id_].failed_count for id_ in by_id if by_id[id_].status is Status.FAILED} == {30_000}
+        assert by_id["t.few.enum"].samples == ("often", "rare")
+        assert by_id["t.dictionary.expression"].samples == ({"k": 0}, {"k": 1})
+        many, items = by_id["t.many.pattern"].samples, by_id["t.items.item.minimum"].samples
+        assert len(set(many)) == len(set(items)) == 5
+        assert all(0 <= int(text) < 30_000 for text in many) and all(-1 <= item < 30_000 for item in items)
+        assert list(many) == sorted(many)
+        shown.append((many, items))
+    assert shown[0] == shown[1]
