@@ -225,6 +225,7 @@ def test_the_commands_are_listed():
         "verify",
         "quarantine",
         "registry",
+        "deliver",
         "outbox",
     ]
 
