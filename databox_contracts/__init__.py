@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from databox_contracts.evolution.schema_diff import SchemaDiff
     from databox_contracts.formats import dump_contract, load_contract, load_contracts
     from databox_contracts.model import Consumer, Contract, Dataset, Field
+    from databox_contracts.notify.bus import NotificationBus
     from databox_contracts.results import CheckResult, Status, Verdict
     from databox_contracts.row_validation import ValidationError, ValidationResult
     from databox_contracts.rules import Dimension, Rule, Severity, Threshold
@@ -52,6 +53,7 @@ _HOMES = {
     "SchemaDiff": "evolution.schema_diff",
     **dict.fromkeys(("dump_contract", "load_contract", "load_contracts"), "formats"),
     **dict.fromkeys(("Consumer", "Contract", "Dataset", "Field"), "model"),
+    "NotificationBus": "notify.bus",
     **dict.fromkeys(("CheckResult", "Status", "Verdict"), "results"),
     **dict.fromkeys(("ValidationError", "ValidationResult"), "row_validation"),
     **dict.fromkeys(("Dimension", "Rule", "Severity", "Threshold"), "rules"),
@@ -74,6 +76,7 @@ __all__ = [
     "FieldChange",
     "Finding",
     "MigrationReport",
+    "NotificationBus",
     "PublicationError",
     "Rule",
     "SchemaDiff",

@@ -288,3 +288,131 @@ class StreamStoppedError(DataboxError):
 
 class SparkUnavailableError(DataboxError):
     """No Spark session can be had: no Java, a server that does not start or went away."""
+
+
+class UnknownPlaceError(DataboxError):
+    """A name that no contract, dataset or field has, or `several` have; `known` are these, or the nearest names."""
+
+    def __init__(self, text: str, known: Sequence[str], *, several: bool = False) -> None:
+        names = ", ".join(known)
+        if several:
+            super().__init__(f"{text!r} could mean {len(known)} things", hint=f"name one of: {names}")
+        else:
+            hint = f"did you mean one of: {names}?" if known else "name it as contract, contract.dataset or .field"
+            super().__init__(f"no contract, dataset or field is called {text!r}", hint=hint)
+        self.text = text
+        self.known = tuple(known)
+        self.several = several
+
+
+class DeliveryError(DataboxError):
+    """A message that its channel did not take. `channel` is the channel's name; no part of the error holds a secret.
+
+    `permanent`: the same message will be refused again, so few attempts are made. `retry_after` is how many seconds the
+    receiver asked to be left alone, None where it did not say.
+    """
+
+    def __init__(
+        self,
+        channel: str,
+        reason: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{channel}: {reason}", hint=hint)
+        self.channel = channel
+        self.reason = reason
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
+class RegistryError(DataboxError):
+    """The registry refuses what it was asked for, or its database cannot be used as it is."""
+
+
+class RegistryUnavailableError(RegistryError):
+    """The registry's database does not answer: locked, stopped or out of reach. Nothing that was begun is half done."""
+
+
+class RegistryUnusableError(RegistryError):
+    """The registry's database answers, and cannot be used as it is: no registry's file, no permission."""
+
+
+class RegistryAccessError(RegistryError):
+    """A service that does not know the token, or does not let it do what was asked for; the token is in no text."""
+
+
+class RegistryTooNewError(RegistryError):
+    """A registry whose tables a newer version of this package has made."""
+
+    def __init__(self, place: str, version: int, known: int) -> None:
+        super().__init__(
+            f"the registry {place} is of schema version {version}, and this package knows versions up to {known}",
+            hint="Upgrade databox_contracts here to the version that upgraded the registry.",
+        )
+        self.version = version
+        self.known = known
+
+
+class ContractConflictError(RegistryError):
+    """Another content under a version that is published; the digests are the published content's and the new one's."""
+
+    def __init__(self, contract: str, version: str, published: str, new: str, *, published_as: str) -> None:
+        also = f" (as {published_as}, which is the same version)" if published_as != version else ""
+        super().__init__(
+            f"{contract} {version} is published already{also} with other content: "
+            f"published {published}, now given {new}",
+            hint="Give the changed contract a new version; what is published stays as it is.",
+        )
+        self.contract = contract
+        self.version = version
+        self.published = published
+        self.new = new
+
+
+class UnknownContractError(RegistryError):
+    """A contract, or a version of one, that is not in the registry; `known` are the nearest names or all versions."""
+
+    def __init__(self, contract: str, version: str | None = None, *, known: Sequence[str] = ()) -> None:
+        what = f"no contract {contract!r}" if version is None else f"no version of {contract} that is {version!r}"
+        hint = f"There is: {', '.join(known)}." if known else "`databox-contracts registry list` shows what there is."
+        super().__init__(f"the registry has {what}", hint=hint)
+        self.contract = contract
+        self.version = version
+        self.known = tuple(known)
+
+
+class LifecycleError(RegistryError):
+    """A version that may not become active, deprecated or retired (yet); `reasons` are sentences."""
+
+    def __init__(self, contract: str, version: str, reasons: Sequence[str], *, hint: str | None = None) -> None:
+        super().__init__(f"{contract} {version}: {'; '.join(reasons)}", hint=hint)
+        self.contract = contract
+        self.version = version
+        self.reasons = tuple(reasons)
+
+
+class SignOffError(LifecycleError):
+    """A version whose breaks need a consent that nobody gave; `missing` has, by consumer, what breaks for it."""
+
+    def __init__(self, contract: str, version: str, missing: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(
+            contract,
+            version,
+            [f"{consumer} has not agreed to {', '.join(changes)}" for consumer, changes in missing.items()],
+            hint=f"Have each consent to it (`registry approve {contract} --consumer NAME --version {version}`), "
+            "or publish a version that breaks nobody.",
+        )
+        self.missing = {consumer: tuple(changes) for consumer, changes in missing.items()}
+
+
+class ConsumersError(RegistryError):
+    """Consumers that may not read what they declare; `problems` are all of them, the text has a line for each."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
+        self.problems = tuple(problems)

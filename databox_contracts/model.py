@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -11,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field as Setting, InstanceOf
 
 from databox_contracts.datatypes import DataType
 from databox_contracts.errors import Finding, Position, UnknownDatasetError
-from databox_contracts.rules import Required, Rule, Unique
+from databox_contracts.rules import Required, Rule, Severity, Unique
 
 SHOWABLE_CLASSIFICATIONS: Final = ("public", "internal")
+
+_BARE_MAIL: Final = re.compile(r"[^@\s<>:/?#]+@[^@\s<>:/?#]+")
 
 
 class _Frozen(BaseModel):
@@ -187,7 +190,13 @@ class Team(_Frozen):
 
 
 class Consumer(_Frozen):
-    """A named reader of a dataset: its owner is told when a promise it relies on is broken or changed."""
+    """A named reader of a dataset: its owner is told when a promise it relies on is broken or changed.
+
+    Name, contact and datasets may be given by position. No `datasets` or `fields` means all of them. `versions` is a
+    range such as `^2.1`, None for whatever there is. Below `severity` it is told nothing; None is no limit. With
+    `digest` it also hears of what asks nothing of it. `assets` are the keys (`marts/revenue`) of the tables that it
+    makes of what it reads.
+    """
 
     name: str
     contact: str | None = None
@@ -199,6 +208,23 @@ class Consumer(_Frozen):
     purpose: str | None = None
     justification: str | None = None
     criticality: str | None = None
+    severity: Severity | None = None
+    digest: bool = False
+    assets: tuple[str, ...] = ()
+
+    def __init__(self, name: str, contact: str | None = None, datasets: Sequence[str] = (), **facts: Any) -> None:
+        super().__init__(**{"name": name, "contact": contact, "datasets": datasets, **facts})
+
+    @property
+    def subscribed_schemas(self) -> tuple[str, ...]:
+        """The datasets, as a bus of schemas calls them."""
+        return self.datasets
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it is reached, each once: URLs as written, a bare e-mail address as `mailto:`."""
+        written = (*((self.contact,) if self.contact else ()), *self.contacts)
+        return tuple(dict.fromkeys(f"mailto:{one}" if _BARE_MAIL.fullmatch(one) else one for one in written))
 
 
 class Evolution(_Frozen):
@@ -223,13 +249,17 @@ class Enforcement(_Frozen):
 
 
 class Governance(_Frozen):
-    """Who may hold the data, for what and how long."""
+    """Who may hold the data, for what and how long.
+
+    No `purposes` and no `read` means no limit. `closed`: only consumers that the contract itself declares may read it.
+    """
 
     pii_class: str | None = None
     retention_days: int | None = None
     purposes: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    closed: bool = False
 
 
 class Contract(_Frozen):

@@ -138,3 +138,22 @@ class Outbox(Protocol):
     def counts(self) -> Mapping[State, int]:
         """How many notifications are in each state; every state is there."""
         ...
+
+
+class TicketStore(Protocol):
+    """Remembers the tickets that are open, by the contact as declared (no secret in it) and the ticket's own name."""
+
+    def find(self, contact: str, ticket: str) -> str | None:
+        """The receiver's id of the open ticket, None where none is known."""
+        ...
+
+    def keep(self, contact: str, ticket: str, id: str) -> str:
+        """Remembers that it was opened under this id, and returns the one that is remembered.
+
+        Where another worker's is remembered already, that stays.
+        """
+        ...
+
+    def drop(self, contact: str, ticket: str) -> None:
+        """Forgets a ticket that was closed; one that is not known is no error."""
+        ...

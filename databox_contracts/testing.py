@@ -1,4 +1,4 @@
-"""For users' own tests: contracts built in a line, baselines of drift that are kept nowhere."""
+"""For users' own tests: contracts built in a line, baselines that are kept nowhere, messages that go nowhere."""
 
 from __future__ import annotations
 
@@ -24,6 +24,28 @@ def build_contract(
     """A contract of one dataset; `facts` are attributes of `Contract`, of which `id` is "test" if not given."""
     one = Dataset(name=dataset, fields=fields, rules=rules)
     return Contract(**{"id": "test", "version": version, "datasets": (one,), **facts})
+
+
+class RecordingChannel:
+    """Takes note of what is sent and sends nothing: a handler of a bus, and `through` of `notify.Channels`.
+
+    `received` holds reports (from a bus) or messages, in order. The next ones raise what is in `failing`, in their
+    order; None there lets one through.
+    """
+
+    def __init__(self) -> None:
+        self.received: list[Any] = []
+        self.failing: list[Exception | None] = []
+
+    def send(self, message: Any, address: Any = None) -> None:
+        """As `Handler.send` and `Channel.send`."""
+        error = self.failing.pop(0) if self.failing else None
+        if error is not None:
+            raise error
+        self.received.append(message)
+
+    def close(self) -> None:
+        """As `Channel.close`."""
 
 
 class MemoryBaselineStore:

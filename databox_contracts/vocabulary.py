@@ -21,6 +21,11 @@ POLICY_NAMES: Final = (
     OWN_POLICY,
 )
 
+SIGN_OFF_REQUIRED: Final = "required"
+"""What `sign_off` says where every consumer of what breaks has to agree first."""
+
+SIGN_OFF_NAMES: Final = (SIGN_OFF_REQUIRED, "optional", "none")
+
 CHANGE_NAMES: Final = (
     "add_optional_field",
     "add_required_field",

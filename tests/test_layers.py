@@ -45,6 +45,9 @@ CORE = (
     "drift_comparison",
     "baselines",
     "notifications",
+    "approvals",
+    "declarations",
+    "lineage",
 )
 DIALECTS = ("formats", "evolution")
 ENGINES = (
@@ -67,15 +70,20 @@ MAY_IMPORT = {
     **dict.fromkeys(ENGINES, (*CORE, *DIALECTS)),
     **dict.fromkeys(("service", "catalog"), (*CORE, *DIALECTS, "registry")),
     **dict.fromkeys(FRONTS, (*CORE, *DIALECTS, *ENGINES, *FRONTS)),
-    "__init__": (*CORE, *DIALECTS),
+    "__init__": (*CORE, *DIALECTS, "notify"),
     "__main__": ("cli",),
 }
 
 ONLY_IN = {"pyspark": ("spark",), "dagster": ("dagster",), "dagster_pyspark": ("dagster",), "sqlalchemy": ("registry",)}
 ONLY_IN |= dict.fromkeys(("deltalake", "pyiceberg"), ("spark",))
+ONLY_IN |= dict.fromkeys(("apprise", "confluent_kafka"), ("notify",))
+ONLY_IN |= dict.fromkeys(("starlette", "uvicorn", "anyio", "h11"), ("service",))
+ONLY_IN |= {"prometheus_client": ("service", "telemetry")}
+ONLY_IN |= dict.fromkeys(("opentelemetry", "openlineage"), ("telemetry",))
 
 HEAVY = ("pyspark", "dagster", "sqlalchemy", "sqlglot", "jsonschema", "jsonschema_rs", "pandas", "pyarrow")
-HEAVY += ("deltalake", "pyiceberg")
+HEAVY += ("deltalake", "pyiceberg", "apprise", "confluent_kafka")
+HEAVY += ("starlette", "uvicorn", "prometheus_client", "opentelemetry", "openlineage")
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -150,6 +158,7 @@ def modules_after(statement: str) -> set[str]:
         "import databox_contracts",
         "from databox_contracts import Contract, Verdict, load_contract",
         "import databox_contracts.cli",
+        "from databox_contracts import NotificationBus; from databox_contracts.notify import Delivery, MemoryOutbox",
     ],
 )
 def test_importing_loads_nothing_heavy(statement):
@@ -178,6 +187,7 @@ def test_the_public_names():
         "FieldChange",
         "Finding",
         "MigrationReport",
+        "NotificationBus",
         "PublicationError",
         "Rule",
         "SchemaDiff",
@@ -209,7 +219,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = databox_contracts.nothing
 
 
-@pytest.mark.parametrize("room", ["", ".evolution", ".export", ".formats", ".spark", ".dagster", ".cli"])
+@pytest.mark.parametrize("room", ["", ".evolution", ".export", ".formats", ".notify", ".spark", ".dagster", ".cli"])
 def test_no_module_is_named_like_a_public_name(room):
     package = import_module(f"databox_contracts{room}")
     folder = Path(str(package.__file__)).parent

@@ -65,6 +65,28 @@ def test_names_fall_back():
 def test_a_consumer_is_made_from_positional_facts_of_its_own():
     consumer = Consumer(name="Quant team", contact="quant@example.com", datasets=("trades",))
     assert (consumer.name, consumer.contact, consumer.datasets) == ("Quant team", "quant@example.com", ("trades",))
+    assert Consumer("Quant team", "quant@example.com", ["trades"]) == consumer
+    assert consumer.subscribed_schemas == ("trades",)
+    assert Consumer("Quant team").subscribed_schemas == ()
+    assert Consumer.model_validate(consumer.model_dump()) == consumer
+
+
+ADDRESSES = [
+    (Consumer("a"), ()),
+    (Consumer("a", ""), ()),
+    (Consumer("a", "a@example.com"), ("mailto:a@example.com",)),
+    (Consumer("a", "mailto:a@example.com"), ("mailto:a@example.com",)),
+    (Consumer("a", "a@example.com", contacts=("mailto:a@example.com", "b@c")), ("mailto:a@example.com", "mailto:b@c")),
+    (Consumer("a", "#team"), ("#team",)),
+    (Consumer("a", "slack://${TOKEN}@general"), ("slack://${TOKEN}@general",)),
+    (Consumer("a", "https://user@example.com/x"), ("https://user@example.com/x",)),
+    (Consumer("a", "ü@exämple.com"), ("mailto:ü@exämple.com",)),
+]
+
+
+@pytest.mark.parametrize(("consumer", "addresses"), ADDRESSES)
+def test_a_bare_address_is_one_for_mail(consumer, addresses):
+    assert consumer.addresses == addresses
 
 
 def test_flags_are_rules():

@@ -51,8 +51,16 @@ COMMANDS: Final = (
     Command("generate", "generate", "write a first contract for data, a table, SQL or a schema; guesses are marked"),
     Command("gate", "gate", "tell whether a branch breaks the consumers of its contracts"),
     Command("check-migration", "check_migration", "tell whether a SQL migration breaks the consumers of a contract"),
+    Command("consumers", "consumers", "list who reads which contract, and tell who may not"),
+    Command("impact", "impact", "tell whom a change of a contract, a dataset or a field reaches"),
+    Command("trace", "trace", "tell who holds personal data, and keep a plan of its deletion"),
     Command("verify", "verify", "verify data against a contract"),
     Command("quarantine", "quarantine", "look at held rows; release those that a corrected contract accepts"),
+    Command(
+        "registry", "registry", "publish contracts; see their versions and consumers, and lead versions to their end"
+    ),
+    Command("deliver", "deliver", "send what waits in the registry's outbox, until it is told to stop"),
+    Command("outbox", "outbox", "look at messages that wait or were given up; send these again"),
 )
 
 

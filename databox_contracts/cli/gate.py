@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from databox_contracts.cli.diff import add_table_format, table_format_of
+from databox_contracts.cli.reaching import Readers, add_readers
 from databox_contracts.errors import DataboxError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--accept", metavar="A,B", help="datasets whose breaks are accepted")
     parser.add_argument("--approvals-file", metavar="FILE", type=Path, help="YAML: which consumers agreed to what")
+    add_readers(parser)
     parser.add_argument("--warn-until", metavar="DATE", help="let breaks through until that day, at most 90 days")
     add_table_format(parser)
     parser.add_argument("--format", choices=tuple(_RENDERERS), default="text", help="how the report is printed")
@@ -41,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 clean or accepted, 1 a break that nobody accepted; what cannot be judged is 2."""
-    from databox_contracts.gate.gating import gate
+    from databox_contracts.gate.gating import judge_revisions, revisions
 
-    terms = _terms(args)
     if args.history is not None:
-        return _replay(args, terms)
-    report = gate(args.contracts, args.base, None if args.worktree else args.head, terms)
+        return _replay(args)
+    before, after = revisions(args.contracts, args.base, None if args.worktree else args.head)
+    report = judge_revisions(before, after, _terms(args, Readers.of(args, before, after)))
     for line in _RENDERERS[args.format](report):
         print(line)
     if report.problems:
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.clean else 1
 
 
-def _terms(args: argparse.Namespace) -> Terms:
+def _terms(args: argparse.Namespace, readers: Readers) -> Terms:
     from databox_contracts.gate.acknowledging import VARIABLE, read_acknowledgements
     from databox_contracts.gate.gating import Terms
 
@@ -63,19 +65,24 @@ def _terms(args: argparse.Namespace) -> Terms:
         today=date.today(),
         policy=args.policy,
         acknowledgements=read_acknowledgements(args.accept, os.environ.get(VARIABLE), body),
-        approvals=_approvals(args.approvals_file),
+        approvals=(*_approvals(args.approvals_file), *readers.approvals),
+        consumers=readers.consumers,
+        reach=readers.reach,
         warn_until=_day(args.warn_until),
         table_format=table_format_of(args),
     )
 
 
-def _replay(args: argparse.Namespace, terms: Terms) -> int:
+def _replay(args: argparse.Namespace) -> int:
+    from databox_contracts.gate.gating import revisions
     from databox_contracts.gate.history import replay
 
     first, dots, last = args.history.partition("..")
     if not first or not dots or not last or last.startswith("."):
         raise DataboxError(f"{args.history!r} is no range of revisions", hint="Write it as A..B.")
-    entries = list(replay(args.contracts, first, last, terms))
+    # Who read what back then is nowhere written: those who declare themselves today are asked.
+    today, _ = revisions(args.contracts, last, last)
+    entries = list(replay(args.contracts, first, last, _terms(args, Readers.of(args, today, today))))
     if args.format == "json":
         print(json.dumps([entry.to_dict() for entry in entries], indent=2, ensure_ascii=False))
     else:
@@ -90,10 +97,9 @@ def _replay(args: argparse.Namespace, terms: Terms) -> int:
 def _approvals(file: Path | None) -> tuple[Any, ...]:
     if file is None:
         return ()
-    from databox_contracts.formats.positions import parse_yaml
-    from databox_contracts.gate.acknowledging import approvals_in
+    from databox_contracts.formats.approval_files import load_approvals
 
-    return approvals_in(parse_yaml(_text(file), str(file)).data, str(file))
+    return load_approvals(file)
 
 
 def _text(file: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from databox_contracts.cli.progress import terminal_progress
@@ -13,6 +14,7 @@ from databox_contracts.results import Status, Verdict
 
 if TYPE_CHECKING:
     from databox_contracts.model import Contract, Dataset, Server
+    from databox_contracts.telemetry.prometheus import PrometheusMetrics
 
 _MARKS = {Status.FAILED: "FAILED", Status.NOT_EVALUATED: "NOT EVALUATED", Status.SKIPPED: "skipped"}
 
@@ -52,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="believe the statistics in the footers of Parquet files on this machine, whoever wrote them",
     )
+    parser.add_argument(
+        "--metrics-file", metavar="FILE", type=Path, help="write metrics for Prometheus' textfile collector (.prom)"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -62,7 +67,12 @@ def run(args: argparse.Namespace) -> int:
     contract = load_contract(args.contract)
     dataset = contract.dataset(args.dataset)
     path, data_format = _place(args, contract, dataset)
+    metrics = _metrics() if args.metrics_file is not None else None
+    began = monotonic()
     verdict = _verify(args, contract, dataset, path, data_format)
+    if metrics is not None:
+        metrics.record_verdict(verdict, monotonic() - began)
+        metrics.write(args.metrics_file)
     if args.format == "json":
         print(verdict.to_json(explain=args.explain))
     else:
@@ -99,6 +109,16 @@ def explained(verdict: Verdict) -> str:
     width = max((len(result.id) for result in verdict.results), default=0)
     lines = [f"{result.id:<{width}}  {result.status:<13}  {result.how}" for result in verdict.results]
     return "\n".join([*lines, "", describe(verdict)])
+
+
+def _metrics() -> PrometheusMetrics:
+    try:
+        from databox_contracts.telemetry.prometheus import PrometheusMetrics
+    except ModuleNotFoundError as error:
+        raise DataboxError(
+            f"--metrics-file needs {error.name}", hint='pip install "databox_contracts[telemetry]"'
+        ) from None
+    return PrometheusMetrics()
 
 
 def _place(args: argparse.Namespace, contract: Contract, dataset: Dataset) -> tuple[str, str | None]:

@@ -67,7 +67,7 @@ def _same(before: Any, after: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return {name: _plain(part) for name, part in value if part not in (None, (), "", {})}
+        return {name: _plain(part) for name, part in value if part not in (None, (), "", {}, False)}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool | int | float | str | dict) or value is None else str(value)

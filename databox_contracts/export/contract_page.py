@@ -144,7 +144,11 @@ def _consumer(consumer: Consumer) -> tuple[Cell, ...]:
 
 
 def _reads(consumer: Consumer) -> Iterator[Line]:
-    for what, names in (("datasets: ", consumer.datasets), ("fields: ", consumer.fields)):
+    for what, names in (
+        ("datasets: ", consumer.datasets),
+        ("fields: ", consumer.fields),
+        ("makes: ", consumer.assets),
+    ):
         for line in cells.codes(names):
             yield (what, *line)
 
@@ -169,6 +173,7 @@ def _governance(contract: Contract) -> Iterator[Block]:
         "Class of personal data": cells.text(governance.pii_class),
         "Retention": _days(governance.retention_days),
         "Purposes": listed(governance.purposes),
+        "Other consumers": cells.text("none: only those declared here may read it") if governance.closed else (),
         "May read": listed(governance.read),
         "May write": listed(governance.write),
     }

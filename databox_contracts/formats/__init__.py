@@ -36,6 +36,7 @@ __all__ = [
     "load_contracts",
     "losses",
     "read",
+    "text_of",
 ]
 
 TEXT_SOURCE: Final = "<text>"
@@ -136,7 +137,7 @@ def examine(source: str | os.PathLike[str]) -> tuple[Contract | None, list[Findi
     With an error among the findings the contract lacks what the error is about: it is for showing, not for verifying.
     """
     try:
-        text, name = _text_of(source)
+        text, name = text_of(source)
     except ContractError as error:
         return None, list(error.findings)
     return read(text, name)
@@ -209,7 +210,11 @@ def _files_below(folder: Path, seen: set[str]) -> Iterator[Path]:
             yield path
 
 
-def _text_of(source: str | os.PathLike[str]) -> tuple[str, str]:
+def text_of(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """The text of a file, or the text itself where it has a line break in it, and what findings call it.
+
+    Raises `ContractError` for a file that is missing, too large, not UTF-8, or cannot be read.
+    """
     if isinstance(source, str) and ("\n" in source or not source.strip()):
         return source, TEXT_SOURCE
     path = Path(source)

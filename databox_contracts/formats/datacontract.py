@@ -12,6 +12,7 @@ from databox_contracts.formats.datacontract_sodacl import read_quality_block
 from databox_contracts.formats.datacontract_types import DOCUMENT
 from databox_contracts.formats.datacontract_versions import carried_version
 from databox_contracts.formats.durations import read_duration
+from databox_contracts.formats.governing import extra_consumers
 from databox_contracts.formats.identity import extensions, joined_description, read_version
 from databox_contracts.formats.odcs_types import server_dialect
 from databox_contracts.formats.reading import Report, Section
@@ -60,6 +61,7 @@ def read(report: Report) -> Contract | None:
         carried |= section.not_enforced("schema")
         section.warning("'schema' has been replaced in the specification and is not read", "write `models`", "schema")
     tags = section.texts("tags")
+    consumers = extra_consumers(section)
     carried |= contact | extensions(section)
     if contract_id is None or version is None:
         return None
@@ -73,6 +75,7 @@ def read(report: Report) -> Contract | None:
         owner=about["owner"],
         servers=servers,
         datasets=datasets,
+        consumers=consumers,
         notice_period=notice_period,
         custom={DOCUMENT: carried},
         dialect="datacontract",

@@ -11,6 +11,7 @@ from databox_contracts.formats.datacontract_writer_fields import Whole, links, m
 from databox_contracts.formats.datacontract_writer_levels import service_levels
 from databox_contracts.formats.durations import DurationError, parse_duration
 from databox_contracts.formats.emitting import to_yaml
+from databox_contracts.formats.governing import written_consumers
 from databox_contracts.formats.identity import is_table_name, joined_description
 from databox_contracts.formats.odcs_custom import DOCUMENT as STANDARD
 from databox_contracts.formats.odcs_types import server_dialect
@@ -69,7 +70,8 @@ def _document(contract: Contract, version: str) -> dict[str, Any]:
     beside = {key: value for key, value in carried.items() if key not in _PLACED}
     # A block that is there and says nothing is carried as such.
     empty: dict[str, Any] = {key: {} for key in ("terms", "definitions", "servicelevels") if carried.get(key) == {}}
-    return empty | said(found) | kept | beside
+    readers = written_consumers(one for one in contract.consumers if one.name.strip())
+    return empty | said(found) | kept | beside | ({"consumers": readers} if readers else {})
 
 
 def _with_usable_names(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:

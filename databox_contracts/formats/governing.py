@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
+from databox_contracts.errors import VersionRangeError
 from databox_contracts.formats.reading import Section, described, nearest
 from databox_contracts.model import Consumer, Enforcement, Mode, SchemaModes
+from databox_contracts.rules import Severity
+from databox_contracts.version_ranges import VersionRange
 
 CONSUMER_TEXTS: Final = ("contact", "owner", "versions", "purpose", "justification", "criticality")
-CONSUMER_LISTS: Final = ("contacts", "datasets", "fields")
+CONSUMER_LISTS: Final = ("contacts", "datasets", "fields", "assets")
+CONSUMER_FACTS: Final = (*CONSUMER_TEXTS, *CONSUMER_LISTS, "severity", "digest")
+"""What a document says of a consumer beside its name, in the words of the model."""
 
 ENFORCEMENT_MODES: Final = ("fail", "warn")
 
@@ -22,12 +27,67 @@ def consumers_of(entries: Iterable[Section]) -> tuple[Consumer, ...]:
     found: list[Consumer] = []
     for entry in entries:
         name = entry.needed("name", "a consumer")
-        lists = {key: entry.texts(key) for key in CONSUMER_LISTS}
-        texts = {key: entry.text(key) for key in CONSUMER_TEXTS}
+        facts = consumer_facts(entry)
         entry.close()
         if name is not None:
-            found.append(Consumer(name=name, **lists, **texts))  # type: ignore[arg-type]
+            found.append(Consumer(name=name, **facts))
     return tuple(found)
+
+
+def consumer_facts(entry: Section) -> dict[str, Any]:
+    """What the entry says of a consumer, by the model's names; a severity that is none is an error and left out."""
+    found: dict[str, Any] = {key: entry.texts(key) for key in CONSUMER_LISTS}
+    found |= {key: entry.text(key) for key in CONSUMER_TEXTS}
+    found["severity"] = _severity(entry)
+    found["versions"] = _range(entry, found["versions"])
+    found["digest"] = entry.flag("digest") or False
+    return found
+
+
+def _severity(entry: Section) -> Severity | None:
+    written = entry.text("severity")
+    if written is None or written in tuple(Severity):
+        return Severity(written) if written is not None else None
+    near = nearest(written, [one.value for one in Severity])
+    hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(Severity)}"
+    entry.error(f"unknown severity {written[:60]!r}", hint, "severity")
+    return None
+
+
+def _range(entry: Section, written: str | None) -> str | None:
+    if written is not None:
+        try:
+            VersionRange.parse(written)
+        except VersionRangeError as error:
+            entry.error(f"{error.message[:100]}", error.hint, "versions")
+            return None
+    return written
+
+
+def written_consumers(consumers: Iterable[Consumer]) -> list[dict[str, Any]]:
+    """The entries of a document that say who reads the data; what a consumer does not say is left out."""
+    entries = ({"name": one.name, **{key: getattr(one, key) for key in CONSUMER_FACTS}} for one in consumers)
+    return [
+        {
+            key: str(value) if key == "severity" else value
+            for key, value in entry.items()
+            if value not in (None, (), False)
+        }
+        for entry in entries
+    ]
+
+
+def extra_consumers(section: Section) -> tuple[Consumer, ...]:
+    """`consumers` of a document whose dialect has no such word.
+
+    Anything but a list of mappings is somebody else's, and so is one in which nobody has a name.
+    """
+    entries = section.data.get("consumers")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return ()
+    if not any("name" in entry for entry in entries):
+        return ()
+    return consumers_of(section.sections("consumers"))
 
 
 def enforcement_of(section: Section | None) -> Enforcement:

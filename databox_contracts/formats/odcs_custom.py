@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from databox_contracts.formats.governing import (
-    CONSUMER_LISTS,
-    CONSUMER_TEXTS,
     MODE_KEYS,
     consumers_of,
     enforcement_of,
     mode_of,
     modes_of,
+    written_consumers,
 )
 from databox_contracts.formats.reading import Section, described
 from databox_contracts.model import (
@@ -51,7 +50,6 @@ class Word:
     value: Callable[[Any], Any] | None = None
 
 
-_CONSUMER: Final = ("name", *CONSUMER_TEXTS, *CONSUMER_LISTS)
 _EVOLUTION: Final = {
     "policy": "policy",
     "allowed": "allowed",
@@ -64,12 +62,15 @@ _GOVERNANCE: Final = {
     "read": "read",
     "write": "write",
     "retentionDays": "retention_days",
+    "closed": "closed",
 }
 
 
 def _said(model: Any, names: Mapping[str, str]) -> dict[str, Any] | None:
     found = {key: getattr(model, name) for key, name in names.items()}
-    return {key: value for key, value in found.items() if value is not None and value != ()} or None
+    return {
+        key: value for key, value in found.items() if value is not None and value != () and value is not False
+    } or None
 
 
 def _enforcement(contract: Contract) -> dict[str, Any] | None:
@@ -83,7 +84,7 @@ def _evolution(contract: Contract) -> dict[str, Any] | None:
 
 
 def _consumers(contract: Contract) -> list[Any] | None:
-    return [_said(consumer, dict(zip(_CONSUMER, _CONSUMER, strict=True))) for consumer in contract.consumers] or None
+    return written_consumers(contract.consumers) or None
 
 
 def _modes(dataset: Dataset) -> dict[str, str] | None:
@@ -271,6 +272,7 @@ def read_governance(properties: CustomProperties) -> Governance:
         read=section.texts("read"),
         write=section.texts("write"),
         retention_days=section.count("retentionDays"),
+        closed=section.flag("closed") or False,
     )
     section.close({"piiClass": "write it as a custom property of its own"})
     return found

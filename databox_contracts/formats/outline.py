@@ -164,9 +164,12 @@ _OPEN = (Family.OBJECT, Family.MAP, Family.VARIANT, Family.ARRAY)
 
 
 def path_of(data: Mapping[str, object], name: str) -> DataPath | None:
-    """Where the custom property of that name has its value in a document of the standard."""
+    """Where the custom property of that name has its value in a document of the standard, or the entry in another."""
     entries = data.get("customProperties")
     for at, entry in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(entry, dict) and entry.get("property") == name:
             return ("customProperties", at, "value")
-    return None
+    header = data.get("contract")
+    if name in data:
+        return (name,)
+    return ("contract", name) if isinstance(header, dict) and name in header else None

@@ -14,6 +14,7 @@ from databox_contracts.formats.positions import DataPath
 _MAIL: Final = re.compile(r"(?:mailto:)?[^@\s<>]+@[^@\s<>.]+(?:\.[^@\s<>.]+)+")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s/]\S*")
 _CHANNEL: Final = re.compile(r"[#@][\w.-]+")
+_FROM_ENVIRONMENT: Final = re.compile(r"\$\{[A-Za-z_]\w*\}\S*")
 _NAME: Final = re.compile(r"[#@]?[\w.@+-]+")
 
 _HINT: Final = "write an address, a URL, `#channel` or `@handle`"
@@ -23,9 +24,9 @@ _Contact = tuple[str, str, DataPath]
 
 
 def is_reachable(contact: str) -> bool:
-    """Whether it is a mail address, a URL, a channel or a handle."""
+    """Whether it is a mail address, a URL, a channel or a handle; what begins with a `${NAME}` may be any of these."""
     text = contact.strip()
-    return any(form.fullmatch(text) for form in (_MAIL, _URL, _CHANNEL))
+    return any(form.fullmatch(text) for form in (_MAIL, _URL, _CHANNEL, _FROM_ENVIRONMENT))
 
 
 def unusable_contacts(outline: Outline) -> Iterator[Finding]:

@@ -9,11 +9,11 @@ from typing import Final
 from databox_contracts.errors import Finding, Level
 from databox_contracts.formats.outline import Outline, path_of
 from databox_contracts.lifecycle import CHANGELOG, EFFECTIVE, SUNSET, effective_date, sunset_date
-from databox_contracts.vocabulary import CHANGE_NAMES, POLICY_NAMES
+from databox_contracts.vocabulary import CHANGE_NAMES, POLICY_NAMES, SIGN_OFF_NAMES
 
 
 def unknown_evolution(outline: Outline) -> Iterator[Finding]:
-    """A warning for a policy or a change that no gate knows, and for a change that is allowed and disallowed."""
+    """A warning for a policy, a change or a sign-off that no gate knows, and for a change allowed and disallowed."""
     evolution = outline.contract.evolution
     if evolution is None:
         return
@@ -26,6 +26,9 @@ def unknown_evolution(outline: Outline) -> Iterator[Finding]:
         if name not in CHANGE_NAMES and not outline.said(repr(name)):
             message = f"no gate knows the change {name!r}"
             yield outline.finding(Level.WARNING, message, _known(name, CHANGE_NAMES), place)
+    if evolution.sign_off is not None and evolution.sign_off not in SIGN_OFF_NAMES:
+        message = f"no gate knows the sign-off {evolution.sign_off[:60]!r}, so nobody is asked"
+        yield outline.finding(Level.WARNING, message, _known(evolution.sign_off, SIGN_OFF_NAMES), place)
     for name in evolution.allowed:
         if name in evolution.disallowed and not outline.said(repr(name)):
             message = f"{name!r} is allowed and disallowed, and counts as disallowed"

@@ -73,6 +73,7 @@ def read_governance(section: Section | None, retention_days: int | None) -> tupl
         purposes=all_purposes(purposes.values()),
         read=read,
         write=write,
+        closed=section.flag("closed") or False,
     )
     if "timestamp_field" in section and "retention_days" not in section:
         section.warning("'timestamp_field' has no effect without 'retention_days'", None, "timestamp_field")

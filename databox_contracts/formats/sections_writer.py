@@ -9,7 +9,7 @@ from typing import Any, Final
 from databox_contracts.errors import DataboxError
 from databox_contracts.formats.attaching import logical_types
 from databox_contracts.formats.emitting import to_yaml
-from databox_contracts.formats.governing import CONSUMER_LISTS, CONSUMER_TEXTS, ENFORCEMENT_MODES, MODE_KEYS
+from databox_contracts.formats.governing import ENFORCEMENT_MODES, MODE_KEYS, written_consumers
 from databox_contracts.formats.sections_fields import DOCUMENT
 from databox_contracts.formats.sections_governance import USUAL_EVOLUTION, all_purposes
 from databox_contracts.formats.sections_writer_fields import is_reached, schema_entries, writable
@@ -150,6 +150,7 @@ def _governance(contract: Contract, dataset: Dataset, carried: Mapping[str, Any]
         **retention(contract, dataset),
         **_purposes(governance.purposes, carried),
         "rbac": _said({"read": governance.read, "write": governance.write}),
+        "closed": governance.closed or None,
     }
     return _said(found)
 
@@ -169,8 +170,5 @@ def _enforcement(enforcement: Enforcement) -> dict[str, Any] | None:
 
 
 def _consumers(contract: Contract) -> list[dict[str, Any]]:
-    return [
-        _said({key: getattr(consumer, key) for key in ("name", *CONSUMER_TEXTS, *CONSUMER_LISTS)})
-        for consumer in contract.consumers
-        if consumer.name.strip()
-    ]
+    named = (consumer for consumer in contract.consumers if consumer.name.strip())
+    return [_said(entry) for entry in written_consumers(named)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from databox_contracts.formats.bounds import check_ranges
+from databox_contracts.formats.governing import extra_consumers
 from databox_contracts.formats.identity import check_table_name, read_version
 from databox_contracts.formats.odcs_types import logical_name
 from databox_contracts.formats.reading import Report, Section
@@ -57,6 +58,7 @@ def read(report: Report) -> Contract | None:
     if _is_of_first_generation(section):
         carried[GENERATION] = 1
     owner = section.text("owner")
+    consumers = extra_consumers(section)
     section.close(_MISPLACED)
     if identity is None or dataset is None:
         return None
@@ -65,6 +67,7 @@ def read(report: Report) -> Contract | None:
         version=version,
         owner=owner,
         datasets=(dataset,),
+        consumers=consumers,
         custom={DOCUMENT: carried} if carried else {},
         dialect="soda",
         source=report.document.source,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from databox_contracts.errors import ContractError, DataboxError, Level
 from databox_contracts.formats.emitting import to_yaml
+from databox_contracts.formats.governing import written_consumers
 from databox_contracts.formats.identity import check_table_name
 from databox_contracts.formats.odcs_types import logical_name
 from databox_contracts.formats.positions import parse_yaml
@@ -184,6 +185,7 @@ class _Writer:
             **_taken(self._beside_table, *FILTERS),
             "columns": [column.entry(its) for column, its in zip(self._columns, checks, strict=True)],
             "checks": self._with_schema(of_table, checks) or None,
+            "consumers": written_consumers(one for one in contract.consumers if one.name.strip()) or None,
         }
         return {key: value for key, value in found.items() if value is not None}
 

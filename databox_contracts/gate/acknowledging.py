@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract
@@ -68,58 +67,6 @@ def read_acknowledgements(accept: str | None, variable: str | None, body: str | 
         elif claim := _CLAIM.fullmatch(line):
             claims.append((claim["token"], claim["consumer"]))
     return Acknowledgements(tokens, tuple(claims))
-
-
-@dataclass(frozen=True)
-class Approval:
-    """A consumer's stored consent to a version of a contract: who gave it, and when.
-
-    `dataset` is None for the whole contract, `version` for whatever version comes next.
-    """
-
-    contract: str
-    consumer: str
-    approver: str
-    on: date
-    dataset: str | None = None
-    version: str | None = None
-
-    def covers(self, contract: str, dataset: str | None, version: str) -> bool:
-        """Whether it is consent to a break of that dataset in that version."""
-        return self.contract == contract and self.dataset in (None, dataset) and self.version in (None, version)
-
-
-_ENTRIES: Final = ("contract", "consumer", "approver", "on", "dataset", "version")
-
-
-def approvals_in(entries: Any, source: str) -> tuple[Approval, ...]:
-    """The approvals of a file's data: a list of `{contract, consumer, approver, on[, dataset, version]}`.
-
-    Raises `DataboxError` for anything else; it names the entry.
-    """
-    if entries is None:
-        return ()
-    if not isinstance(entries, list):
-        raise DataboxError(
-            f"{source} holds no list of approvals", hint=f"Write a list of mappings with {_ENTRIES[:4]}."
-        )
-    return tuple(_approval(entry, f"{source}, entry {number}") for number, entry in enumerate(entries, 1))
-
-
-def _approval(entry: Any, place: str) -> Approval:
-    if not isinstance(entry, dict):
-        raise DataboxError(f"{place} is no mapping", hint=f"Give it {', '.join(_ENTRIES[:4])}.")
-    unknown = [str(name) for name in entry if name not in _ENTRIES]
-    missing = [name for name in _ENTRIES[:4] if not entry.get(name)]
-    if unknown or missing:
-        what = f"has no {missing[0]!r}" if missing else f"has the unknown key {unknown[0]!r}"
-        raise DataboxError(f"{place} {what}", hint=f"An approval has {', '.join(_ENTRIES)}.")
-    try:
-        on = date.fromisoformat(str(entry["on"]))
-    except ValueError:
-        raise DataboxError(f"{place}: {str(entry['on'])!r} is no date", hint="Write it as 2026-01-31.") from None
-    optional = {name: str(entry[name]) for name in ("dataset", "version") if entry.get(name) is not None}
-    return Approval(str(entry["contract"]), str(entry["consumer"]), str(entry["approver"]), on, **optional)
 
 
 def unused(acknowledgements: Acknowledgements, known: Iterable[str]) -> list[str]:

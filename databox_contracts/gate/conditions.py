@@ -1,28 +1,21 @@
-"""What a deliberate break must bring along: notice, a changelog, and consumers that no longer read what goes."""
+"""What a deliberate break must bring along: notice and a changelog."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
 from databox_contracts.errors import DataboxError
-from databox_contracts.evolution.changes import ChangeType
-from databox_contracts.evolution.report import FieldChange, MigrationReport
+from databox_contracts.evolution.affected import GONE
+from databox_contracts.evolution.report import MigrationReport
 from databox_contracts.formats.durations import parse_duration
 from databox_contracts.lifecycle import CHANGELOG, EFFECTIVE, changelog_entry, effective_date
-from databox_contracts.model import Consumer, Contract
+from databox_contracts.model import Contract
 from databox_contracts.versions import Bump
 
 USUAL_NOTICE: Final = {"strict": timedelta(days=30)}
 """How long before a break those who depend on it hear of it, by policy, where the contract does not say."""
-
-_GONE: Final = (
-    ChangeType.FIELD_REMOVED,
-    ChangeType.FIELD_RENAMED,
-    ChangeType.DATASET_REMOVED,
-    ChangeType.DATASET_RENAMED,
-)
 
 
 def notice_of(contract: Contract, policy: str) -> timedelta | None:
@@ -58,7 +51,7 @@ def unmet(before: Contract, after: Contract, report: MigrationReport, today: dat
                 f"{after.title} {after.version} takes effect on {effective}, which is less than "
                 f"{notice.days} days away; make it {earliest} or later, or keep what it removes beside the new"
             )
-    gone = [change.field_name for change in report.breaking_changes if change.change_type in _GONE]
+    gone = [change.field_name for change in report.breaking_changes if change.change_type in GONE]
     said = changelog_entry(after)
     unsaid = [name for name in gone if said is None or name not in said]
     if unsaid:
@@ -66,28 +59,3 @@ def unmet(before: Contract, after: Contract, report: MigrationReport, today: dat
             f"the changelog of {after.title} does not say that {after.version} removes {', '.join(unsaid)}; "
             f"write the custom property {CHANGELOG}: [{{version: {after.version}, removed: [{', '.join(unsaid)}]}}]"
         )
-
-
-def readers_of(change: FieldChange, consumers: Sequence[Consumer]) -> list[Consumer]:
-    """The consumers that say they read what changed; one that names no datasets or no fields reads them all."""
-    return [consumer for consumer in consumers if _reads(consumer, change)]
-
-
-def names_the_field(change: FieldChange, consumer: Consumer) -> bool:
-    """Whether the consumer's own list of fields has the one that goes."""
-    return change.change_type in _GONE and any(_is_of(name, change) for name in consumer.fields)
-
-
-def _reads(consumer: Consumer, change: FieldChange) -> bool:
-    if change.dataset is None or (consumer.datasets and change.dataset not in consumer.datasets):
-        return False
-    if not consumer.fields or change.field_name == change.dataset:
-        return True
-    return any(_is_of(name, change) for name in consumer.fields)
-
-
-def _is_of(name: str, change: FieldChange) -> bool:
-    """Whether a consumer's name of a field, with or without the dataset, is that field, in it, or around it."""
-    plain = name.removeprefix(f"{change.dataset}.")
-    field = change.field_name
-    return plain == field or plain.startswith(f"{field}.") or field.startswith(f"{plain}.")

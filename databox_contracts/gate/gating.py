@@ -8,16 +8,20 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from databox_contracts.approvals import Approval
 from databox_contracts.errors import DataboxError, Finding
+from databox_contracts.evolution.affected import names_the_field
 from databox_contracts.evolution.changes import ChangeType, Difference
 from databox_contracts.evolution.judging import diff, judge
 from databox_contracts.evolution.policies import Policy, find_policy, policy_of
 from databox_contracts.evolution.report import FieldChange, MigrationReport
+from databox_contracts.evolution.sign_off import needs_sign_off, sign_offs
 from databox_contracts.evolution.table_formats import FormatVerdict, TableFormat
-from databox_contracts.gate.acknowledging import Acknowledgements, Approval, names_of, unused, without_ambiguous
-from databox_contracts.gate.conditions import names_the_field, readers_of, unmet
+from databox_contracts.gate.acknowledging import Acknowledgements, names_of, unused, without_ambiguous
+from databox_contracts.gate.conditions import unmet
 from databox_contracts.gate.git import Repository
 from databox_contracts.gate.pairing import Pair, lineage, pairs
+from databox_contracts.gate.readers import Reach, Reader, direct
 from databox_contracts.gate.revisions import Parsed, Revision, parse
 from databox_contracts.lifecycle import sunset_date
 from databox_contracts.model import Consumer, Contract
@@ -31,7 +35,8 @@ class GatedChange:
     """One change of a contract, and what became of it at the gate.
 
     `acknowledged` is where its break was accepted. `missing` are the consumers whose consent is still needed, `claimed`
-    those whose consent a line of the pull request only claims. `warns` is true in a grace period.
+    those whose consent a line of the pull request only claims. `warns` is true in a grace period. `readers` are all
+    that the break reaches, the nearest first, those who read the data itself with their consent.
     """
 
     path: str
@@ -41,6 +46,7 @@ class GatedChange:
     missing: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
     warns: bool = False
+    readers: tuple[Reader, ...] = ()
 
     @property
     def blocks(self) -> bool:
@@ -65,6 +71,7 @@ class GatedChange:
             "consumers": list(self.change.consumers),
             "acknowledged": self.acknowledged,
             "missing_approvals": list(self.missing),
+            "readers": [reader.to_dict() for reader in self.readers],
             "warning": self.warns,
         }
 
@@ -120,8 +127,9 @@ class Terms:
     """Under which terms a branch is judged.
 
     `policy` takes the place of each contract's own. `consumers` are those that declared themselves elsewhere, by the
-    id of the contract. What `table_format` cannot make of a table that is there has to be accepted like a break. Until
-    `warn_until` breaks are shown and let through; it is at most 90 days after `today`.
+    id of the contract; `reach` tells who is affected beyond those who read the data themselves. What `table_format`
+    cannot make of a table that is there has to be accepted like a break. Until `warn_until` breaks are shown and let
+    through; it is at most 90 days after `today`.
     """
 
     today: date
@@ -131,6 +139,7 @@ class Terms:
     consumers: Mapping[str, Sequence[Consumer]] | None = None
     warn_until: date | None = None
     table_format: TableFormat | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         if self.policy is not None:
@@ -148,13 +157,18 @@ def gate(folder: Path, base: str, head: str | None, terms: Terms) -> GateReport:
     The base is where the two went apart, so that what others merged meanwhile is not laid to this branch. Policy,
     enforcement and grace come from the base. Raises `GitError` where a revision cannot be had.
     """
+    return judge_revisions(*revisions(folder, base, head), terms)
+
+
+def revisions(folder: Path, base: str, head: str | None) -> tuple[Revision, Revision]:
+    """The folder where base and head went apart, and at the head, or on disk where that is None; errors as `gate`."""
     repository = Repository.around(folder if folder.is_dir() else _existing(folder))
     inside = folder_in(repository, folder)
     tip = repository.commit(head or "HEAD")
     start = repository.merge_base(repository.commit(base), tip)
     before = Revision.at(repository, start, inside, start[:12])
     after = Revision.at(repository, tip, inside, tip[:12]) if head is not None else Revision.on_disk(repository, inside)
-    return judge_revisions(before, after, terms)
+    return before, after
 
 
 def judge_revisions(before: Revision, after: Revision, terms: Terms) -> GateReport:
@@ -239,27 +253,30 @@ def _gated(pair: Pair, change: FieldChange, terms: Terms) -> GatedChange:
     ruling = pair.before or contract
     if not change.is_breaking:
         return GatedChange(pair.path, contract.id, change)
-    readers = readers_of(change, _consumers(ruling, pair.after, terms))
-    needed = [one.name for one in readers if _needs_sign_off(ruling) or names_the_field(change, one)]
-    given = [
-        approval.consumer
-        for approval in terms.approvals
-        if approval.covers(ruling.id, change.dataset, contract.version)
-    ]
+    signed = sign_offs(change, ruling, contract.version, _consumers(ruling, pair.after, terms), terms.approvals)
+    needed = [one for one in signed if needs_sign_off(ruling) or names_the_field(change, one.consumer)]
+    readers = tuple(direct(signed, ruling.version, contract.version))
     return GatedChange(
         path=pair.path,
         contract=ruling.id,
         change=replace(change, consumers=tuple(one.name for one in readers)),
+        readers=(*readers, *_beyond(readers, change, ruling, terms)),
         acknowledged=terms.acknowledgements.source_of(ruling, change.dataset)
         or terms.acknowledgements.source_of(contract, change.dataset),
-        missing=tuple(name for name in needed if name not in given),
+        missing=tuple(one.consumer.name for one in needed if one.approval is None),
         claimed=terms.acknowledgements.claimed_for(ruling, change.dataset),
         warns=_in_grace(ruling, terms),
     )
 
 
-def _needs_sign_off(contract: Contract) -> bool:
-    return contract.evolution is not None and contract.evolution.sign_off == "required"
+def _beyond(readers: Sequence[Reader], change: FieldChange, contract: Contract, terms: Terms) -> list[Reader]:
+    """Whom the change reaches through others."""
+    if terms.reach is None or change.change_type is ChangeType.VERSION_NOT_BUMPED:
+        return []
+    known = {reader.name for reader in readers}
+    of_field = change.dataset is not None and change.field_name != change.dataset
+    found = terms.reach(contract.id, change.dataset, change.field_name if of_field else None)
+    return [reader for reader in found if reader.name not in known]
 
 
 def _consumers(before: Contract, after: Contract | None, terms: Terms) -> list[Consumer]:

@@ -44,8 +44,15 @@ def _mark(one: GatedChange) -> str:
 
 
 def _whom(one: GatedChange) -> Iterator[str]:
-    if one.change.consumers:
-        yield f"Read by: {', '.join(one.change.consumers)}"
+    for title, readers in (
+        ("Read by", [reader.text for reader in one.readers if reader.is_direct]),
+        ("Reaches", [reader.text for reader in one.readers if not reader.is_direct]),
+    ):
+        if readers:
+            yield f"{title}: {', '.join(readers)}"
+    for reader in one.readers:
+        if reader.approval is not None:
+            yield f"Approved for {reader.name} by {reader.approval.approver} on {reader.approval.on}"
     if one.missing:
         yield f"Needs the approval of: {', '.join(one.missing)}"
     if one.claimed:

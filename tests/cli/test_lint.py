@@ -219,8 +219,14 @@ def test_the_commands_are_listed():
         "generate",
         "gate",
         "check-migration",
+        "consumers",
+        "impact",
+        "trace",
         "verify",
         "quarantine",
+        "registry",
+        "deliver",
+        "outbox",
     ]
 
 

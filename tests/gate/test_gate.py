@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from databox_contracts.approvals import Approval
 from databox_contracts.cli import main
 from databox_contracts.errors import DataboxError
-from databox_contracts.gate.acknowledging import Approval, read_acknowledgements
+from databox_contracts.gate.acknowledging import read_acknowledgements
 from databox_contracts.gate.gating import GateReport, Terms, gate
 from databox_contracts.model import Consumer
 
@@ -328,7 +329,7 @@ def test_a_contract_may_require_the_consent_of_everybody_affected(repository, ca
         ("- {contract: a, consumer: b, approver: c, on: soon}\n", "'soon' is no date"),
         ("- {contract: a, consumer: b, approver: c, on: 2026-01-01, who: d}\n", "has the unknown key 'who'"),
         ("a: [\n", "not valid YAML"),
-        (None, "cannot read"),
+        (None, "there is no such file"),
     ],
 )
 def test_a_file_of_approvals_that_cannot_be_read(repository, capsys, text, message):
