@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from databox_contracts.gate.gating import GateReport
+    from databox_contracts.gate.readers import Reach
     from databox_contracts.registry.api import RegistryApi
     from databox_contracts.registry.store import Registry
     from databox_contracts.service.calls import Question
@@ -100,11 +101,26 @@ def judge(question: Question) -> GateReport:
         policy=question.policy,
         approvals=tuple(approval(one) for one in question.approvals if one.purpose is None),
         consumers={ruling.id: [one.consumer for one in question.consumers]},
+        reach=_reach(question),
     )
     # There are no files; the contract's id stands where the gate names one.
     pair = Pair(new.id, old, new, history=question.history)
     labels = (old.version if old is not None else "(not registered)", new.version)
     return report([pair], terms, labels=labels)
+
+
+def _reach(question: Question) -> Reach:
+    """Whom a change reaches, as the gate shows it."""
+    from databox_contracts.gate.readers import Reader
+    from databox_contracts.registry.places import Place
+
+    def reach(contract: str, dataset: str | None, field: str | None) -> list[Reader]:
+        return [
+            Reader(one.name, one.owner, one.pin, one.distance, one.path[1:], kind=str(one.kind))
+            for one in question.reach(Place(contract, dataset, field))
+        ]
+
+    return reach
 
 
 def add_token(parser: argparse.ArgumentParser) -> None:

@@ -135,7 +135,9 @@ def test_whoever_does_not_finish_the_head_of_a_request_is_left(lite_server):
         slow.sendall(b"GET /health/live HTTP/1.1\r\nHo")
         # A first call in full does not give a second one more time.
         quick.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert b"200 OK" in quick.recv(1000)
+        answer = b""
+        while b'"live"}' not in answer:
+            answer += quick.recv(1000)
         quick.sendall(b"GET /he")
         assert slow.recv(10) == b""
         assert quick.recv(10) == b""
