@@ -33,6 +33,13 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edges", metavar="FILE", type=Path, action="append", default=[], help="lineage for impact, YAML or JSON"
     )
+    parser.add_argument(
+        "--calls-per-second",
+        metavar="N",
+        type=_positive,
+        default=20.0,
+        help="for each token, with ten times as many in a row; for each address twice of both (20)",
+    )
     parser.add_argument("--certificate", metavar="PEM", type=Path, help="serve HTTPS with this certificate")
     parser.add_argument("--key", metavar="PEM", type=Path, help="the certificate's key")
     parser.add_argument(
@@ -46,9 +53,10 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     if (args.key is None) != (args.certificate is None):
         raise DataboxError("--certificate and --key belong together", hint="Name both, or neither.")
     try:
-        from databox_contracts.service.application import build_app
+        from databox_contracts.service.application import Settings, build_app
         from databox_contracts.service.calls import Wiring
         from databox_contracts.service.metrics import ServiceMetrics
+        from databox_contracts.service.rates import Rate
         from databox_contracts.service.serving import Listening, serve, write_whole
     except ModuleNotFoundError as error:
         raise DataboxError(f"the service needs {error.name}", hint='pip install "databox_contracts[service]"') from None
@@ -76,7 +84,9 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
             )
 
     wiring = Wiring(judged, *_announcing(), lineage=declared_in_files((), args.edges)[1])
-    serve(build_app(own, wiring, metrics=metrics), listening, started=started)
+    rate = Rate(burst=max(1, int(10 * args.calls_per_second)), per_second=args.calls_per_second)
+    settings = Settings(by_token=rate, by_address=Rate(2 * rate.burst, 2 * rate.per_second))
+    serve(build_app(own, wiring, settings=settings, metrics=metrics), listening, started=started)
     return 0
 
 
@@ -201,6 +211,16 @@ def _database_of(registry: RegistryApi) -> Registry:
         "this is done at the registry's database, not through its service",
         hint="Name the file or the database's URL with --registry.",
     )
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
 
 
 def _day(text: str) -> datetime:
