@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import UTC, datetime, time
 from importlib import import_module
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from databox_contracts.service.calls import Question
 
 
+_PATIENCE: Final = 10.0
 _ANNOUNCING: Final = "databox_contracts.cli.announcing"
 
 
@@ -49,7 +51,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     """0 when it was told to end; raises where it could not begin."""
-    own = _database_of(registry)
+    _database_of(registry)
     if (args.key is None) != (args.certificate is None):
         raise DataboxError("--certificate and --key belong together", hint="Name both, or neither.")
     try:
@@ -61,11 +63,12 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise DataboxError(f"the service needs {error.name}", hint='pip install "databox_contracts[service]"') from None
     from databox_contracts.cli.known import declared_in_files
+    from databox_contracts.registry.addresses import default_location
+    from databox_contracts.registry.store import Registry
     from databox_contracts.telemetry.measures import GATED_CHANGES, GATES, NOTIFICATIONS
     from databox_contracts.telemetry.prometheus import PrometheusMetrics
 
     measured = PrometheusMetrics(measures=(NOTIFICATIONS, GATES, GATED_CHANGES))
-    metrics = ServiceMetrics(measured.registry, refreshers=[lambda: measured.record_notifications(own.outbox.counts())])
 
     def judged(question: Question) -> Mapping[str, Any]:
         report = judge(question)
@@ -86,7 +89,11 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     wiring = Wiring(judged, *_announcing(), lineage=declared_in_files((), args.edges)[1])
     rate = Rate(burst=max(1, int(10 * args.calls_per_second)), per_second=args.calls_per_second)
     settings = Settings(by_token=rate, by_address=Rate(2 * rate.burst, 2 * rate.per_second))
-    serve(build_app(own, wiring, settings=settings, metrics=metrics), listening, started=started)
+    # A caller is told sooner than a command at a terminal that the database is away: it has to make room for others.
+    own = Registry.open(args.registry or default_location(os.environ), patience=_PATIENCE)
+    metrics = ServiceMetrics(measured.registry, refreshers=[lambda: measured.record_notifications(own.outbox.counts())])
+    with own:
+        serve(build_app(own, wiring, settings=settings, metrics=metrics), listening, started=started)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -288,4 +287,8 @@ def test_what_cannot_be_served(tmp_path, capsys, monkeypatch):
     assert "the certificate cannot be used" in error("--certificate", str(empty), "--key", str(empty))
     assert "the certificate cannot be used" in error("--certificate", "/nothing", "--key", "/nothing")
     assert "not through its service" in error("--registry", "http://127.0.0.1:9")
-    assert os.listdir(tmp_path)
+    assert "nothing.yaml" in error("--edges", "/nothing.yaml")
+    for rate in ("0", "-1", "nan", "inf", "many"):
+        with pytest.raises(SystemExit):
+            error("--calls-per-second", rate)
+        assert "is no number above 0" in capsys.readouterr().err
