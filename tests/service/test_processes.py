@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,7 +16,9 @@ import yaml
 
 from databox_contracts.cli import main
 from databox_contracts.registry.client import RegistryClient
+from databox_contracts.registry.records import Outcome
 from databox_contracts.registry.store import Registry
+from databox_contracts.testing import build_contract, build_field
 
 CONTRACT = {
     "dataContractSpecification": "1.2.0",
@@ -98,6 +101,37 @@ def test_eight_clients_at_once_publish_the_same_versions(server):
                 [(winner, "published")] + [(winner, "unchanged")] * 3 + [(1 - winner, "ContractConflictError")] * 4
             )
         assert all(len(registry.versions(f"c{number}")) == 3 for number in range(8))
+
+
+@pytest.mark.full
+def test_a_service_that_is_killed_and_comes_back_loses_nothing(tmp_path, serving):
+    def work(number, url, token):
+        client = RegistryClient(url, token=token, attempts=12)
+        field = build_field("a", "string")
+        for minor in range(15):
+            contract = build_contract(field, id=f"c{number}", version=f"1.{minor}.0", status="active")
+            # The answer may have been lost, but not what it was about.
+            assert client.publish(contract, by="me").outcome in (Outcome.PUBLISHED, Outcome.UNCHANGED)
+
+    registry, port = str(tmp_path / "registry.db"), "0"
+    url = token = None
+    with ThreadPoolExecutor(4) as pool:
+        working = []
+        for _ in range(4):
+            (tmp_path / "port").unlink(missing_ok=True)
+            with serving(registry, tmp_path, "--port", port) as running:
+                if url is None:
+                    url, token, port = running.url, running.token("publish"), str(urlsplit(running.url).port)
+                    working = [pool.submit(work, number, url, token) for number in range(4)]
+                time.sleep(0.4)
+                running.process.kill()
+                running.process.wait(timeout=30)
+        (tmp_path / "port").unlink()
+        with serving(registry, tmp_path, "--port", port):
+            for one in working:
+                one.result(timeout=120)
+    with Registry.open(registry) as opened:
+        assert [len(opened.versions(f"c{number}")) for number in range(4)] == [15] * 4
 
 
 def test_it_ends_when_it_is_told_to_and_finishes_what_was_begun(lite_server):
