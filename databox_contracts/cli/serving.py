@@ -6,8 +6,6 @@ import argparse
 import os
 import sys
 from datetime import UTC, datetime, time
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _PATIENCE: Final = 10.0
-_ANNOUNCING: Final = "databox_contracts.cli.announcing"
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
@@ -99,10 +96,9 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
 
 def _announcing() -> tuple[Any, Any]:
     """Who is told of versions that begin and end."""
-    if find_spec(_ANNOUNCING) is None:
-        return None, None
-    module = import_module(_ANNOUNCING)
-    return module.announcement(), module.end_announcement()
+    from databox_contracts.cli.announcing import announcement, end_announcement
+
+    return announcement(), end_announcement()
 
 
 def judge(question: Question) -> GateReport:

@@ -446,7 +446,8 @@ def test_samples_of_a_rule_that_many_rows_break(spark: SparkSession) -> None:
         assert by_id["t.dictionary.expression"].samples == ({"k": 0}, {"k": 1})
         many, items = by_id["t.many.pattern"].samples, by_id["t.items.item.minimum"].samples
         assert len(set(many)) == len(set(items)) == 5
-        assert all(0 <= int(text) < 30_000 for text in many) and all(-1 <= item < 30_000 for item in items)
+        assert all(0 <= int(text) < 30_000 for text in many)
+        assert all(-1 <= item < 30_000 for item in items)
         assert list(many) == sorted(many)
         shown.append((many, items))
     assert shown[0] == shown[1]
