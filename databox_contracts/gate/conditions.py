@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
-from typing import Final
+from datetime import date
 
-from databox_contracts.errors import DataboxError
 from databox_contracts.evolution.affected import GONE
 from databox_contracts.evolution.report import MigrationReport
-from databox_contracts.formats.durations import parse_duration
+from databox_contracts.formats.notice import notice_of
 from databox_contracts.lifecycle import CHANGELOG, EFFECTIVE, changelog_entry, effective_date
 from databox_contracts.model import Contract
 from databox_contracts.versions import Bump
-
-USUAL_NOTICE: Final = {"strict": timedelta(days=30)}
-"""How long before a break those who depend on it hear of it, by policy, where the contract does not say."""
-
-
-def notice_of(contract: Contract, policy: str) -> timedelta | None:
-    """How long before a break it has to be known: as the contract says, else as is usual under the policy.
-
-    A notice period that is no length of time counts as not said; lint reports it.
-    """
-    if contract.notice_period is not None:
-        try:
-            return timedelta(seconds=parse_duration(contract.notice_period))
-        except DataboxError:
-            pass
-    if contract.evolution is not None and contract.evolution.deprecation_window_days is not None:
-        return timedelta(days=contract.evolution.deprecation_window_days)
-    return USUAL_NOTICE.get(policy)
 
 
 def unmet(before: Contract, after: Contract, report: MigrationReport, today: date) -> Iterator[str]:

@@ -201,6 +201,20 @@ class StoredApproval:
         rest = {name: value for name, value in facts.items() if name not in ("contract", "at")}
         return cls(contract_id=facts["contract"], at=datetime.fromisoformat(facts["at"]), **rest)
 
+    @classmethod
+    def from_row(cls, row: Any) -> StoredApproval:
+        """As the database has it."""
+        return cls(
+            contract_id=row.contract,
+            consumer=row.consumer,
+            approver=row.approver,
+            at=row.at,
+            dataset=row.dataset,
+            version=row.version,
+            purpose=row.purpose,
+            note=row.note,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:

@@ -120,7 +120,7 @@ class Registrations:
                 insert_missing(connection, APPROVALS, [row])
                 facts = {name: row[name] for name in ("dataset", "version", "purpose")}
                 scribe.note(connection, f"approve for {approval.consumer}", approval.contract_id, **facts)
-            return _approval(connection.execute(query).one())
+            return StoredApproval.from_row(connection.execute(query).one())
 
         return self._database.write(work)
 
@@ -130,7 +130,7 @@ class Registrations:
         if contract_id is not None:
             query = query.where(APPROVALS.c.contract == contract_id)
         rows = self._database.read(lambda connection: connection.execute(query).all())
-        return [_approval(row) for row in rows]
+        return [StoredApproval.from_row(row) for row in rows]
 
 
 def _checked(contract_id: str, consumer: Consumer) -> None:
@@ -147,17 +147,4 @@ def _registered(row: Any) -> RegisteredConsumer:
         origin=Origin(row.origin),
         registered_at=row.registered_at,
         registered_by=row.registered_by,
-    )
-
-
-def _approval(row: Any) -> StoredApproval:
-    return StoredApproval(
-        contract_id=row.contract,
-        consumer=row.consumer,
-        approver=row.approver,
-        at=row.at,
-        dataset=row.dataset,
-        version=row.version,
-        purpose=row.purpose,
-        note=row.note,
     )

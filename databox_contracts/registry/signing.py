@@ -96,13 +96,4 @@ def refuse_misuse(connection: Connection, contract: Contract) -> None:
 def _approvals(connection: Connection, contract_id: str) -> Iterator[StoredApproval]:
     query = select(APPROVALS).where(APPROVALS.c.contract == contract_id).order_by(APPROVALS.c.at, APPROVALS.c.id)
     for row in connection.execute(query):
-        yield StoredApproval(
-            contract_id=row.contract,
-            consumer=row.consumer,
-            approver=row.approver,
-            at=row.at,
-            dataset=row.dataset,
-            version=row.version,
-            purpose=row.purpose,
-            note=row.note,
-        )
+        yield StoredApproval.from_row(row)

@@ -8,11 +8,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, select, update
 
 from databox_contracts.errors import LifecycleError
+from databox_contracts.evolution.policies import policy_of
+from databox_contracts.formats.notice import notice_of
 from databox_contracts.lifecycle import sunset_date
 from databox_contracts.model import Contract
 from databox_contracts.registry.consumers_of import consumer_of, declare_consumers
-from databox_contracts.registry.notice import left_behind, notice_of
 from databox_contracts.registry.records import Status, StoredVersion
+from databox_contracts.registry.remaining import left_behind
 from databox_contracts.registry.schema import CONSUMERS, CONTRACTS, VERSIONS
 from databox_contracts.registry.signing import refuse_unsigned
 from databox_contracts.registry.statements import Scribe
@@ -67,7 +69,7 @@ def deprecated(
     if found.status is Status.DEPRECATED and sunset in (None, found.sunset):
         return found
     own = contract if contract is not None else found.contract()
-    notice = notice_of(own)
+    notice = notice_of(own, policy_of(own).name) or timedelta(0)
     earliest = scribe.at.date() + _days(notice)
     if sunset is None:
         said = sunset_date(own)
