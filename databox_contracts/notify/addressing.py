@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from databox_contracts.contact_secrets import refuse_secrets
 from databox_contracts.model import Consumer
 from databox_contracts.notifications import EventKind, Notification
 from databox_contracts.rules import Severity
@@ -39,7 +40,11 @@ class News:
 
 
 def addressed(news: News, consumer: Consumer) -> Iterator[Notification]:
-    """One notification for each contact of the consumer, in its order."""
+    """One notification for each contact of the consumer, in its order.
+
+    Raises `ContactSecretError` for a contact with a secret in it: notifications are stored, and shown to people.
+    """
+    refuse_secrets(consumer.name, consumer.addresses)
     facts = {**news.facts, "digest": True} if consumer.digest else news.facts
     for contact in consumer.addresses or (NO_CONTACT,):
         yield Notification(

@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from databox_contracts.contact_secrets import contacts_of, refuse_secrets
 from databox_contracts.model import Consumer
 from databox_contracts.registry.consumers_of import by_origin, consumer_of
-from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.database import Database
 from databox_contracts.registry.records import Origin, RegisteredConsumer, StoredApproval
 from databox_contracts.registry.schema import APPROVALS, CONSUMERS

@@ -56,7 +56,8 @@ def refuse_unsigned(connection: Connection, contract: Contract, previous: Stored
 def refuse_unfit(connection: Connection, contract_id: str, consumers: Sequence[Consumer], origin: str) -> None:
     """Lets consumers be registered with a contract: they may read what they declare, or nothing of it is published.
 
-    What is said of them elsewhere, by another origin, must not say otherwise (see `resolve`). Raises `ConsumersError`, which lists every problem.
+    What is said of them elsewhere, by another origin, must not say otherwise (see `resolve`). Raises `ConsumersError`,
+    which lists every problem.
     """
     readable = (Status.ACTIVE, Status.DEPRECATED)
     versions = [one.contract() for one in versions_in(connection, contract_id) if one.status in readable]
