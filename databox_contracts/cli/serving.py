@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import UTC, datetime, time
 from importlib import import_module
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from databox_contracts.gate.gating import GateReport
+    from databox_contracts.gate.readers import Reach
     from databox_contracts.registry.api import RegistryApi
     from databox_contracts.registry.store import Registry
     from databox_contracts.service.calls import Question
 
 
+_PATIENCE: Final = 10.0
 _ANNOUNCING: Final = "databox_contracts.cli.announcing"
 
 
@@ -32,6 +35,13 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edges", metavar="FILE", type=Path, action="append", default=[], help="lineage for impact, YAML or JSON"
     )
+    parser.add_argument(
+        "--calls-per-second",
+        metavar="N",
+        type=_positive,
+        default=20.0,
+        help="for each token, with ten times as many in a row; for each address twice of both (20)",
+    )
     parser.add_argument("--certificate", metavar="PEM", type=Path, help="serve HTTPS with this certificate")
     parser.add_argument("--key", metavar="PEM", type=Path, help="the certificate's key")
     parser.add_argument(
@@ -41,22 +51,24 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     """0 when it was told to end; raises where it could not begin."""
-    own = _database_of(registry)
+    _database_of(registry)
     if (args.key is None) != (args.certificate is None):
         raise DataboxError("--certificate and --key belong together", hint="Name both, or neither.")
     try:
-        from databox_contracts.service.application import build_app
+        from databox_contracts.service.application import Settings, build_app
         from databox_contracts.service.calls import Wiring
         from databox_contracts.service.metrics import ServiceMetrics
+        from databox_contracts.service.rates import Rate
         from databox_contracts.service.serving import Listening, serve, write_whole
     except ModuleNotFoundError as error:
         raise DataboxError(f"the service needs {error.name}", hint='pip install "databox_contracts[service]"') from None
     from databox_contracts.cli.known import declared_in_files
+    from databox_contracts.registry.addresses import default_location
+    from databox_contracts.registry.store import Registry
     from databox_contracts.telemetry.measures import GATED_CHANGES, GATES, NOTIFICATIONS
     from databox_contracts.telemetry.prometheus import PrometheusMetrics
 
     measured = PrometheusMetrics(measures=(NOTIFICATIONS, GATES, GATED_CHANGES))
-    metrics = ServiceMetrics(measured.registry, refreshers=[lambda: measured.record_notifications(own.outbox.counts())])
 
     def judged(question: Question) -> Mapping[str, Any]:
         report = judge(question)
@@ -75,7 +87,13 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
             )
 
     wiring = Wiring(judged, *_announcing(), lineage=declared_in_files((), args.edges)[1])
-    serve(build_app(own, wiring, metrics=metrics), listening, started=started)
+    rate = Rate(burst=max(1, int(10 * args.calls_per_second)), per_second=args.calls_per_second)
+    settings = Settings(by_token=rate, by_address=Rate(2 * rate.burst, 2 * rate.per_second))
+    # A caller is told sooner than a command at a terminal that the database is away: it has to make room for others.
+    own = Registry.open(args.registry or default_location(os.environ), patience=_PATIENCE)
+    metrics = ServiceMetrics(measured.registry, refreshers=[lambda: measured.record_notifications(own.outbox.counts())])
+    with own:
+        serve(build_app(own, wiring, settings=settings, metrics=metrics), listening, started=started)
     return 0
 
 
@@ -100,11 +118,26 @@ def judge(question: Question) -> GateReport:
         policy=question.policy,
         approvals=tuple(approval(one) for one in question.approvals if one.purpose is None),
         consumers={ruling.id: [one.consumer for one in question.consumers]},
+        reach=_reach(question),
     )
     # There are no files; the contract's id stands where the gate names one.
     pair = Pair(new.id, old, new, history=question.history)
     labels = (old.version if old is not None else "(not registered)", new.version)
     return report([pair], terms, labels=labels)
+
+
+def _reach(question: Question) -> Reach:
+    """Whom a change reaches, as the gate shows it."""
+    from databox_contracts.gate.readers import Reader
+    from databox_contracts.registry.places import Place
+
+    def reach(contract: str, dataset: str | None, field: str | None) -> list[Reader]:
+        return [
+            Reader(one.name, one.owner, one.pin, one.distance, one.path[1:], kind=str(one.kind))
+            for one in question.reach(Place(contract, dataset, field))
+        ]
+
+    return reach
 
 
 def add_token(parser: argparse.ArgumentParser) -> None:
@@ -185,6 +218,16 @@ def _database_of(registry: RegistryApi) -> Registry:
         "this is done at the registry's database, not through its service",
         hint="Name the file or the database's URL with --registry.",
     )
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
 
 
 def _day(text: str) -> datetime:

@@ -68,10 +68,9 @@ def run(args: argparse.Namespace) -> int:
     dataset = contract.dataset(args.dataset)
     path, data_format = _place(args, contract, dataset)
     metrics = _metrics() if args.metrics_file is not None else None
-    began = monotonic()
-    verdict = _verify(args, contract, dataset, path, data_format)
+    verdict, seconds = _verify(args, contract, dataset, path, data_format)
     if metrics is not None:
-        metrics.record_verdict(verdict, monotonic() - began)
+        metrics.record_verdict(verdict, seconds)
         metrics.write(args.metrics_file)
     if args.format == "json":
         print(verdict.to_json(explain=args.explain))
@@ -145,7 +144,8 @@ def _server(name: str, contract: Contract) -> Server:
 
 def _verify(
     args: argparse.Namespace, contract: Contract, dataset: Dataset, path: str, data_format: str | None
-) -> Verdict:
+) -> tuple[Verdict, float]:
+    """The verdict, and how long it took once there was a session."""
     from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
     from databox_contracts.spark.footers import data_files
     from databox_contracts.spark.quiet import command_session
@@ -167,7 +167,8 @@ def _verify(
         try:
             df = read_table(spark, path, format=chosen, options=options)
             files = data_files(Path(path)) if args.trust_statistics else None
-            return verify(
+            began = monotonic()
+            verdict = verify(
                 df,
                 contract,
                 dataset.name,
@@ -179,6 +180,7 @@ def _verify(
                 trusted_files=files,
                 progress=progress,
             )
+            return verdict, monotonic() - began
         except SPARK_ERRORS as error:
             raise unreadable(path, error) from error
 

@@ -12,17 +12,23 @@ from databox_contracts.lineage import Lineage
 from databox_contracts.model import Contract
 from databox_contracts.registry.api import Announce, AnnounceEnd
 from databox_contracts.registry.database import utc_now
+from databox_contracts.registry.impact import Reached
+from databox_contracts.registry.places import Place
 from databox_contracts.registry.problems import PREFIX, document
 from databox_contracts.registry.records import RegisteredConsumer, StoredApproval
 from databox_contracts.registry.store import Registry
 from databox_contracts.registry.tokens import StoredToken
+from databox_contracts.service.knowledge import Readings
 
 _LONGEST_NAME: Final = 150
 
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison that is asked for: `old` is None where the contract is a new one, `history` are earlier versions."""
+    """A comparison that is asked for: `old` is None where the contract is a new one, `history` are earlier versions.
+
+    `reach` tells whom a change of a registered place reaches; the nearest first.
+    """
 
     old: Contract | None
     new: Contract
@@ -30,6 +36,7 @@ class Question:
     history: tuple[Contract, ...] = ()
     consumers: Sequence[RegisteredConsumer] = ()
     approvals: Sequence[StoredApproval] = ()
+    reach: Callable[[Place], Sequence[Reached]] = lambda place: ()
 
 
 Judge: TypeAlias = Callable[[Question], Mapping[str, Any]]
@@ -69,7 +76,8 @@ class Wiring:
     judge: Judge
     announce: Announce | None = None
     announce_end: AnnounceEnd | None = None
-    lineage: Lineage = Lineage()  # noqa: RUF009
+    lineage: Lineage = field(default_factory=Lineage)
+    readings: Readings = field(default_factory=Readings)
     clock: Callable[[], datetime] = utc_now
 
 

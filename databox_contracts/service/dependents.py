@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from databox_contracts.declarations import Declaration
 from databox_contracts.errors import UnknownContractError
-from databox_contracts.evolution.affected import allowed
 from databox_contracts.formats.positions import MAX_NODES
 from databox_contracts.model import Consumer, Contract
-from databox_contracts.registry.consumers import resolve
-from databox_contracts.registry.impact import Dependencies
 from databox_contracts.registry.records import Origin, Status, StoredApproval
 from databox_contracts.service.bodies import (
     contract_of,
@@ -27,6 +23,7 @@ from databox_contracts.service.bodies import (
     text_in,
 )
 from databox_contracts.service.calls import Answer, Call, Question, RefusedError
+from databox_contracts.service.knowledge import Reaching, dependencies
 
 _ENVELOPE: Final = ("contract", "old", "version", "policy")
 _TWO: Final = 2 * MAX_NODES
@@ -104,6 +101,7 @@ def compatibility(call: Call) -> Answer:
             for one in call.registry.approvals(ruling.id)
             if one.version is not None or since is None or one.at >= since
         ],
+        reach=Reaching(call.registry, call.wiring.readings, call.wiring.lineage),
     )
     return Answer(call.wiring.judge(question))
 
@@ -120,7 +118,8 @@ def _registered(
         return None, (), None
     known = call.registry.versions(new.id)
     before = known[: next(at for at, one in enumerate(known) if one.version == found.version)]
-    return found.contract(), tuple(one.contract() for one in before if one.status != "draft"), found.published_at
+    read = call.wiring.readings.contract
+    return read(found), tuple(read(one) for one in before if one.status is not Status.DRAFT), found.published_at
 
 
 def approve(call: Call) -> Answer:
@@ -143,34 +142,15 @@ def approve(call: Call) -> Answer:
 
 def impact(call: Call) -> Answer:
     """Whom a change of `target` reaches, among what is registered and the lineage that the service was given."""
-    declared = [
-        Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in call.registry.consumers()
-    ]
-    contracts = _read(call, declared)
-    resolved = resolve(contracts, declared)
-    lineage = call.wiring.lineage
-    found = Dependencies(contracts, resolved.readings, lineage.edges, assets=lineage.assets).impact(_target(call))
-    return Answer({**found.to_dict(), "problems": [problem.to_dict() for problem in resolved.problems]})
+    found, resolved = dependencies(call.registry, call.wiring.readings, call.wiring.lineage)
+    problems = [problem.to_dict() for problem in resolved.problems]
+    return Answer({**found.impact(_target(call)).to_dict(), "problems": problems})
 
 
 def _target(call: Call) -> str:
     if "target" not in call.query:
         raise RefusedError(400, "parameter", "'target' is missing", hint="Name CONTRACT[.DATASET][.FIELD].")
     return call.query["target"]
-
-
-def _read(call: Call, declared: Sequence[Declaration]) -> list[Contract]:
-    """The contracts as readers get them, and the older versions of those that one of the consumers pins."""
-    newest = [stored.contract() for stored in call.registry.contracts()]
-    readers = resolve(newest, declared).by_contract()
-    found: list[Contract] = []
-    for contract in newest:
-        found.append(contract)
-        if all(allowed(consumer, contract.version) for consumer in readers.get(contract.id, ())):
-            continue
-        others = (one for one in call.registry.versions(contract.id) if one.version != contract.version)
-        found += [one.contract() for one in others if one.status in (Status.ACTIVE, Status.DEPRECATED)]
-    return found
 
 
 def _origin(call: Call) -> Origin:

@@ -23,6 +23,7 @@ from openlineage.client.generated.parent_run import Job as ParentJob, ParentRunF
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Severity
+from databox_contracts.telemetry.measures import rule_kind
 
 PRODUCER: Final = "urn:databox-contracts"
 
@@ -117,7 +118,7 @@ def _quality(verdict: Verdict) -> dict[str, Any]:
 def _assertion(result: CheckResult) -> Assertion:
     """Of what was found only the count of rows: a statistic of a column may be somebody's."""
     return Assertion(
-        assertion=result.rule,
+        assertion=rule_kind(result),
         success=result.status is Status.PASSED,
         column=result.field,
         severity=_SEVERITIES[result.severity],

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from databox_contracts import rules
 from databox_contracts.notifications import State
-from databox_contracts.results import Status, Verdict
+from databox_contracts.results import CheckResult, Status, Verdict
 
 OTHER: Final = "(other)"
 """The label of everything beyond what a label may hold."""
@@ -150,8 +150,7 @@ def of_verdict(verdict: Verdict, seconds: float | None, labels: Labels) -> Itera
     names = labels.of(verdict)
     violated: dict[tuple[str, str], list[int]] = {}
     for result in verdict.violations:
-        kind = result.rule if result.rule in _RULE_KINDS else OTHER
-        violated.setdefault((kind, str(result.severity)), []).append(result.failed_count or 0)
+        violated.setdefault((rule_kind(result), str(result.severity)), []).append(result.failed_count or 0)
     for key, counts in violated.items():
         yield Sample(VIOLATIONS, (*names, *key), len(counts))
         yield Sample(VIOLATING_ROWS, (*names, *key), sum(counts))
@@ -167,6 +166,11 @@ def of_verdict(verdict: Verdict, seconds: float | None, labels: Labels) -> Itera
     yield Sample(LAST_FAILED, names, failed)
     yield Sample(LAST_ROWS, names, max(verdict.row_count, 0))
     yield Sample(LAST_PASSED, names, 1 if verdict.passed else 0)
+
+
+def rule_kind(result: CheckResult) -> str:
+    """The kind of the result's rule: one of those there are, never free text."""
+    return result.rule if result.rule in _RULE_KINDS else OTHER
 
 
 def of_gate(report: GateResult) -> Iterator[Sample]:

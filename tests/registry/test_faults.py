@@ -322,7 +322,7 @@ NASTY = (
 @pytest.mark.parametrize("text", NASTY)
 def test_a_text_is_a_text_and_no_statement(registry: Registry, text: str) -> None:
     registry.publish(build_contract(build_field("a", "int"), id="c2", status="active"), by="ci")
-    consumer = Consumer(name=text, owner=text, contact=text, datasets=(text,), purpose=text, justification=text)
+    consumer = Consumer(name=text, owner=text, contact=text, purpose=text, justification=text)
     given = build_contract(build_field("a", "int"), id=f"a{text}a", version=f"a{text}a", status="active", name=text)
     done = registry.publish(given, by=text, notifications=[message(text, consumer=text, contact=text, title=text)])
     id_, version = done.stored.contract_id, done.stored.version

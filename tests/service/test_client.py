@@ -30,8 +30,9 @@ from databox_contracts.errors import (
 from databox_contracts.formats import load_contract
 from databox_contracts.model import Consumer
 from databox_contracts.registry.api import RegistryApi
-from databox_contracts.registry.client import RegistryClient, _asked_for
+from databox_contracts.registry.client import RegistryClient
 from databox_contracts.registry.consumers import Problem, ProblemKind
+from databox_contracts.registry.http_calls import _asked_for
 from databox_contracts.registry.problems import KINDS, error_of, problem_of
 from databox_contracts.registry.records import Origin, Outcome, Status, StoredApproval
 from databox_contracts.registry.store import Registry

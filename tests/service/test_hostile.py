@@ -295,3 +295,30 @@ def test_a_token_that_is_right_stands_nowhere_either(lite, tmp_path, caplog):
         assert token not in caplog.text
         assert all(token.encode() not in reply.body for reply in replies)
         assert all(token.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+ANY_PART = st.sampled_from(
+    ["contracts", "orders", "versions", "1.0.0", "consumers", "q", "approvals", "%2F", "%00", "%FF", ""]
+)
+ANY_TARGET = st.lists(
+    ANY_PART | st.text(max_size=5).map(lambda text: quote(text, safe="", errors="replace")), max_size=6
+)
+ANY_BODY = st.binary(max_size=40) | VALUES.map(lambda value: json.dumps(value).encode())
+
+
+@given(
+    method=st.sampled_from(["GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "\x00"]),
+    parts=ANY_TARGET,
+    query=st.sampled_from(
+        ["", "?", "?by=a", "?version=%5E1", "?version=)(", "?content=true", "?&&=", "?target=a.b.c.d"]
+    ),
+    body=ANY_BODY,
+    media_type=st.sampled_from(["application/json", "application/yaml", "text/plain", ";", "a/b+json"]),
+)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_nothing_that_is_sent_makes_it_go_wrong(generous, method, parts, query, body, media_type):
+    reply = generous(method, "/" + "/".join(parts) + query, body, headers={"content-type": media_type})
+    assert reply.status < 500
+    assert reply.headers["content-type"] in ("application/json", "application/problem+json")
+    if method != "HEAD":
+        assert isinstance(reply.facts, dict)

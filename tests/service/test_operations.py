@@ -321,6 +321,12 @@ def test_whom_a_change_reaches(calling, database_url):
             ("consumer", "quant"),
         ]
         assert call("GET", "/impact").status == 400
+        report = call("POST", "/compatibility", NEXT).facts
+        removed = next(one for one in report["breaking"] if one["kind"] == "field_removed")
+        assert [(one["kind"], one["name"], one["distance"]) for one in removed["readers"]] == [
+            ("consumer", "quant", 1),
+            ("asset", "reports/daily", 1),
+        ]
         missing = call("GET", "/impact?target=orders.numbre")
         assert (missing.status, missing.facts["facts"]["known"]) == (404, missing.facts["facts"]["known"])
 

@@ -40,7 +40,7 @@ def verdict():
             check("people.mail.pattern", "pattern", Status.FAILED, 4, Severity.WARNING, field="mail", **marked),
             check("people.name.pattern", "pattern", Status.FAILED, 5, Severity.WARNING, field="name", **marked),
             check("people.freshness", "freshness", Status.FAILED, None, **marked),
-            check("people.sql", "sql", Status.NOT_EVALUATED, **marked),
+            check("people.sql", "expression", Status.NOT_EVALUATED, **marked),
             check("people.prose", "prose", Status.SKIPPED, **marked),
         ),
         settings={"time_zone": MARK},

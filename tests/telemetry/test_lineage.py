@@ -63,7 +63,7 @@ def test_the_beginning_and_the_end_of_a_verification(received, verdict, mark):
             ("people.mail.pattern", "pattern", False, "mail", "warn", "4"),
             ("people.name.pattern", "pattern", False, "name", "warn", "5"),
             ("people.freshness", "freshness", False, None, "error", None),
-            ("people.sql", "sql", False, None, "error", None),
+            ("people.sql", "expression", False, None, "error", None),
         ]
     ]
     assert mark not in json.dumps([start, end])

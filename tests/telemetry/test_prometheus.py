@@ -176,11 +176,12 @@ def test_verify_writes_it(verdict, tmp_path, monkeypatch, capsys):
         "apiVersion: v3.1.0\nkind: DataContract\nid: crm\nversion: 2.1.0\nstatus: active\n"
         "schema: [{name: people, properties: [{name: name, logicalType: string}]}]\n"
     )
-    monkeypatch.setattr(verify, "_verify", lambda *_: verdict)
+    monkeypatch.setattr(verify, "_verify", lambda *_: (verdict, 2.5))
     target = tmp_path / "databox.prom"
     code = main(["verify", str(contract), "--data", "people.parquet", "--metrics-file", str(target)])
     assert code == 1
     assert 'databox_last_passed{contract="crm",dataset="people"} 0.0' in target.read_text()
+    assert 'databox_last_verification_seconds{contract="crm",dataset="people"} 2.5' in target.read_text()
     assert "VIOLATED" in capsys.readouterr().out
     code = main(
         ["verify", str(contract), "--data", "people.parquet", "--metrics-file", str(tmp_path / "no" / "x.prom")]
