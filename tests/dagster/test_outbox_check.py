@@ -37,19 +37,27 @@ def give_up(outbox, *messages):
         outbox.settle(lease, failed={one.notification.id: error for one in lease.items})
 
 
-def evaluated(check, *, succeeds=True):
-    with dg.instance_for_test() as instance:
+@pytest.fixture(scope="module")
+def instance():
+    with dg.instance_for_test() as made:
+        yield made
+
+
+@pytest.fixture
+def evaluated(instance):
+    """What the check says in a run; the run itself where that fails."""
+
+    def run(check, *, succeeds=True):
         definitions = dg.Definitions(assets=[OUTBOX], asset_checks=[check])
         job = definitions.resolve_implicit_global_asset_job_def()
         done = job.execute_in_process(instance=instance, raise_on_error=False)
         assert done.success is succeeds
-        if not succeeds:
-            return done
-        (found,) = done.get_asset_check_evaluations()
-        return found
+        return done.get_asset_check_evaluations()[0] if succeeds else done
+
+    return run
 
 
-def test_it_fails_while_messages_lie_there_as_given_up(database_url):
+def test_it_fails_while_messages_lie_there_as_given_up(database_url, evaluated):
     check = build_outbox_check(database_url, asset=OUTBOX)
     with Registry.open(database_url) as registry:
         found = evaluated(check)
@@ -75,7 +83,7 @@ def test_it_fails_while_messages_lie_there_as_given_up(database_url):
         assert evaluated(check).passed
 
 
-def test_it_warns_or_bears_some_where_asked(tmp_path):
+def test_it_warns_or_bears_some_where_asked(tmp_path, evaluated):
     file = tmp_path / "r.db"
     with Registry.open(file) as registry:
         give_up(registry.outbox, message(1))
@@ -84,14 +92,14 @@ def test_it_warns_or_bears_some_where_asked(tmp_path):
     assert evaluated(build_outbox_check(file, asset=OUTBOX.key, most=1)).passed
 
 
-def test_the_registry_is_found_as_everywhere(tmp_path, monkeypatch):
+def test_the_registry_is_found_as_everywhere(tmp_path, monkeypatch, evaluated):
     monkeypatch.setenv("DATABOX_REGISTRY", str(tmp_path / "r.db"))
     with Registry.open(tmp_path / "r.db") as registry:
         give_up(registry.outbox, message(1))
     assert not evaluated(build_outbox_check(asset=OUTBOX)).passed
 
 
-def test_a_registry_that_cannot_be_opened_is_an_error_of_the_run(tmp_path):
+def test_a_registry_that_cannot_be_opened_is_an_error_of_the_run(tmp_path, evaluated):
     (tmp_path / "r.db").write_text("no database at all, but a text that is long enough to be looked at" * 20)
     done = evaluated(build_outbox_check(tmp_path / "r.db", asset=OUTBOX), succeeds=False)
     (failed,) = [event for event in done.all_events if event.is_step_failure]
@@ -99,7 +107,7 @@ def test_a_registry_that_cannot_be_opened_is_an_error_of_the_run(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["https://registry.example.com", "HTTP://h"])
-def test_a_service_shows_nobody_its_outbox(url, monkeypatch):
+def test_a_service_shows_nobody_its_outbox(url, monkeypatch, evaluated):
     with pytest.raises(DataboxError, match="does not show its outbox"):
         build_outbox_check(url, asset=OUTBOX)
     monkeypatch.setenv("DATABOX_REGISTRY", url)
