@@ -332,6 +332,10 @@ class RegistryError(DataboxError):
     """The registry refuses what it was asked for, or its database cannot be used as it is."""
 
 
+class ContactSecretError(RegistryError):
+    """A contact has a secret in it, which is not in the text; neither a registry nor an outbox takes it."""
+
+
 class RegistryUnavailableError(RegistryError):
     """The registry's database does not answer: locked, stopped or out of reach. Nothing that was begun is half done."""
 

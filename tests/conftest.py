@@ -24,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -206,3 +206,27 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "registry.db")
     return str(request.getfixturevalue("postgresql").new_database())
+
+
+@pytest.fixture
+def dumped() -> Callable[[str], str]:
+    """Everything in all tables of a registry; of a SQLite file also its bytes, and those of its log beside it."""
+
+    def dump(url: str) -> str:
+        from sqlalchemy import inspect, text
+
+        from databox_contracts.registry.addresses import read_address
+        from databox_contracts.registry.database import Database
+
+        database = Database(read_address(url))
+        parts = []
+        for name in sorted(inspect(database.engine).get_table_names()):
+            rows = database.read(lambda connection, name=name: connection.execute(text(f"SELECT * FROM {name}")).all())
+            parts += [f"{name}: {list(map(str, row))}" for row in rows]
+        database.close()
+        file = database.address.file
+        files = sorted(file.parent.glob(f"{file.name}*")) if file is not None else []
+        # A text in the bytes and JSON in ASCII, which a mark of plain letters is alike in.
+        return "\n".join([*parts, *(one.read_bytes().decode("latin-1") for one in files)])
+
+    return dump

@@ -44,6 +44,7 @@ CORE = (
     "drift",
     "drift_comparison",
     "baselines",
+    "contact_secrets",
     "notifications",
     "approvals",
     "declarations",

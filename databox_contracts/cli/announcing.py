@@ -41,7 +41,6 @@ def end_announcement(clock: Callable[[], datetime] = lambda: datetime.now(UTC)) 
     from databox_contracts.notify.building import from_deprecation
 
     def announce(ended: StoredVersion, consumers: Sequence[Consumer]) -> Sequence[Notification]:
-        contract = ended.contract()
         return from_deprecation(
             ended.contract_id,
             ended.version,
@@ -49,8 +48,7 @@ def end_announcement(clock: Callable[[], datetime] = lambda: datetime.now(UTC)) 
             occurred_at=clock(),
             sunset=ended.sunset,
             retired=ended.status == "retired",
-            datasets=[dataset.name for dataset in contract.datasets],
-            owner=contract.owning_team,
+            owner=ended.contract().owning_team,
         )
 
     return announce

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from databox_contracts.cli.registry import add_registry, opened, print_json
@@ -20,7 +18,6 @@ from databox_contracts.errors import DataboxError
 if TYPE_CHECKING:
     from databox_contracts.notifications import TicketStore
     from databox_contracts.notify import Delivery, Settings
-    from databox_contracts.registry.api import RegistryApi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--smtp-url", metavar="URL", help="the mail server, smtps://user:${PASSWORD}@host ($DATABOX_SMTP_URL)"
     )
     parser.add_argument("--mail-from", metavar="ADDRESS", help="who writes the mails ($DATABOX_MAIL_FROM)")
-    parser.add_argument(
-        "--tickets", metavar="DIR", help="remember open tickets in this directory (one in $DAGSTER_HOME)"
-    )
+    parser.add_argument("--tickets", metavar="DIR", help="remember open tickets in this directory (in the registry)")
     add_registry(parser)
 
 
@@ -81,17 +76,14 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.once and (totals.failed or totals.dead) else 0
 
 
-def _tickets(args: argparse.Namespace, registry: RegistryApi) -> TicketStore:
-    """The directory that is named, else what the registry has, else one beside Dagster's own data."""
-    from databox_contracts.notify.ticket_stores import DirectoryTicketStore, NoTicketStore
+def _tickets(args: argparse.Namespace, registry: Any) -> TicketStore:
+    """The directory that is named, else the registry's own."""
+    from databox_contracts.notify.ticket_stores import DirectoryTicketStore
 
     if args.tickets:
         return DirectoryTicketStore(args.tickets)
-    own: TicketStore | None = getattr(registry, "tickets", None)
-    if own is not None:
-        return own
-    home = os.environ.get("DAGSTER_HOME")
-    return DirectoryTicketStore(Path(home) / "databox_tickets") if home else NoTicketStore()
+    own: TicketStore = registry.tickets
+    return own
 
 
 def _settings(args: argparse.Namespace, tickets: TicketStore) -> Settings:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli.announcing import announcement, end_announcement
 from databox_contracts.errors import DataboxError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
                 "Note that tokens travel readable unless a proxy before it speaks HTTPS.", file=sys.stderr, flush=True
             )
 
-    wiring = Wiring(judged, *_announcing(), lineage=declared_in_files((), args.edges)[1])
+    wiring = Wiring(judged, announcement(), end_announcement(), lineage=declared_in_files((), args.edges)[1])
     rate = Rate(burst=max(1, int(10 * args.calls_per_second)), per_second=args.calls_per_second)
     settings = Settings(by_token=rate, by_address=Rate(2 * rate.burst, 2 * rate.per_second))
     # A caller is told sooner than a command at a terminal that the database is away: it has to make room for others.
@@ -92,13 +93,6 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     with own:
         serve(build_app(own, wiring, settings=settings, metrics=metrics), listening, started=started)
     return 0
-
-
-def _announcing() -> tuple[Any, Any]:
-    """Who is told of versions that begin and end."""
-    from databox_contracts.cli.announcing import announcement, end_announcement
-
-    return announcement(), end_announcement()
 
 
 def judge(question: Question) -> GateReport:

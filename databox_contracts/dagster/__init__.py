@@ -3,6 +3,7 @@
 from databox_contracts.dagster.checks import build_contract_checks
 from databox_contracts.dagster.decorators import contract_asset
 from databox_contracts.dagster.io import ContractIOManager
+from databox_contracts.dagster.outbox_check import build_outbox_check
 from databox_contracts.dagster.resources import SharedSparkResource
 from databox_contracts.dagster.specs import build_contract_asset_specs
 from databox_contracts.dagster.translator import ContractTranslator
@@ -13,5 +14,6 @@ __all__ = [
     "SharedSparkResource",
     "build_contract_asset_specs",
     "build_contract_checks",
+    "build_outbox_check",
     "contract_asset",
 ]

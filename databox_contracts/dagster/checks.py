@@ -85,7 +85,7 @@ def build_contract_checks(
     known = None if assets is None else [key for asset in assets for key in _keys(asset)]
     checks = []
     for contract, table in tables:
-        key = _only_key(asset_key) if asset_key is not None else translated_key(contract, table, using)
+        key = only_key(asset_key) if asset_key is not None else translated_key(contract, table, using)
         _require_known(key, known, contract)
         if location is not None:
             source: Source = Files(str(location), data_format, dict(options or {}), spark_resource_key)
@@ -216,11 +216,12 @@ def _keys(asset: AssetOrKey) -> list[dg.AssetKey]:
     return [asset if isinstance(asset, dg.AssetKey) else dg.AssetKey(asset)]
 
 
-def _only_key(asset: AssetOrKey) -> dg.AssetKey:
+def only_key(asset: AssetOrKey, argument: str = "asset_key") -> dg.AssetKey:
+    """The key of one asset, however it is named. Raises `DataboxError` for none and for several."""
     keys = _keys(asset)
     if len(keys) != 1:
         raise DataboxError(
-            f"asset_key stands for {len(keys)} assets: {', '.join(key.to_user_string() for key in keys)}",
+            f"{argument} stands for {len(keys)} assets: {', '.join(key.to_user_string() for key in keys)}",
             hint="Give the AssetKey of one.",
         )
     return keys[0]

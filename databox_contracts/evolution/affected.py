@@ -93,7 +93,7 @@ def affected(report: MigrationReport, contract: Contract | None, consumers: Sequ
     """The consumers that the changes of a report concern, in the order given.
 
     `contract` is the version that they read until now: by it a consumer may call datasets and fields what its table
-    calls them. Without one, the report is on a schema, and `Consumer.datasets` name schemas.
+    calls them. Without one, `Consumer.datasets` may name what the report is on as a whole.
     """
     found = []
     for consumer in consumers:
@@ -114,11 +114,18 @@ def affected_by_failure(
     of_table = dataset_names(contract, dataset)
     return tuple(
         consumer
-        for consumer in consumers
+        for consumer in readers_of(contract.version, consumers)
         if reads_dataset(consumer, of_table)
         and (not fields or any(reads_field(consumer, of_table, field, contract) for field in fields))
-        and allowed(consumer, contract.version) is not False
     )
+
+
+def readers_of(version: str, consumers: Sequence[Consumer]) -> tuple[Consumer, ...]:
+    """The consumers of a contract that something about this version of it as a whole concerns, in the order given.
+
+    Those whose pin keeps them off it are left out; a pin or a version that cannot be read keeps nobody off.
+    """
+    return tuple(consumer for consumer in consumers if allowed(consumer, version) is not False)
 
 
 def concerned(change: FieldChange, consumers: Sequence[Consumer], contract: Contract | None = None) -> list[Consumer]:
@@ -132,7 +139,7 @@ def concerns(
     """Whether the change is about something that the consumer says it reads.
 
     What is about the contract as a whole concerns all its consumers, but for the remark that a version should have
-    moved. `schema` is the name of what changed where the change names no dataset and there is no contract.
+    moved. `schema` is the name of what changed as a whole, where there is no contract.
     """
     if change.change_type is ChangeType.VERSION_NOT_BUMPED:
         return False
@@ -142,6 +149,8 @@ def concerns(
             return True
         name = schema
     names = dataset_names(contract, name)
+    if contract is None and schema is not None:
+        names = tuple(dict.fromkeys((*names, f"{schema}.{name}", schema)))
     if not reads_dataset(consumer, names):
         return False
     return change.field_name in names or reads_field(consumer, names, change.field_name, contract)

@@ -1,13 +1,14 @@
-"""Who of the consumers is to be told: those whose datasets and fields it is about, from their severity on."""
+"""From news for a consumer to a notification for each of its contacts, from its severity on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from databox_contracts.contact_secrets import refuse_secrets
 from databox_contracts.model import Consumer
 from databox_contracts.notifications import EventKind, Notification
 from databox_contracts.rules import Severity
@@ -16,34 +17,6 @@ NO_CONTACT: Final = "log:"
 """Where news for a consumer without a contact goes, so that it is seen at all."""
 
 _RANK: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
-
-
-def reads_dataset(consumer: Consumer, contract: str, dataset: str | None, datasets: Sequence[str] = ()) -> bool:
-    """Whether the consumer reads the dataset, named alone, by its contract, or as `contract.dataset`.
-
-    A consumer that names no dataset reads all. `dataset` None is the contract as a whole, with those `datasets`.
-    """
-    if not consumer.datasets or contract in consumer.datasets:
-        return True
-    return any(
-        name in consumer.datasets or f"{contract}.{name}" in consumer.datasets
-        for name in ((dataset,) if dataset is not None else datasets)
-    )
-
-
-def reads_field(consumer: Consumer, dataset: str | None, field: str | None) -> bool:
-    """Whether the consumer reads the field, one inside it, or one that it is inside of.
-
-    A consumer that names no field reads all; `field` None is the dataset as a whole.
-    """
-    if not consumer.fields or field is None or field == dataset:
-        return True
-    names = (field, f"{dataset}.{field}") if dataset is not None else (field,)
-    return any(
-        read == name or read.startswith(f"{name}.") or name.startswith(f"{read}.")
-        for read in consumer.fields
-        for name in names
-    )
 
 
 def wants(consumer: Consumer, severity: Severity) -> bool:
@@ -67,7 +40,11 @@ class News:
 
 
 def addressed(news: News, consumer: Consumer) -> Iterator[Notification]:
-    """One notification for each contact of the consumer, in its order."""
+    """One notification for each contact of the consumer, in its order.
+
+    Raises `ContactSecretError` for a contact with a secret in it: notifications are stored, and shown to people.
+    """
+    refuse_secrets(consumer.name, consumer.addresses)
     facts = {**news.facts, "digest": True} if consumer.digest else news.facts
     for contact in consumer.addresses or (NO_CONTACT,):
         yield Notification(

@@ -13,7 +13,8 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from databox_contracts.errors import DataboxError, VersionRangeError
+from databox_contracts.errors import DataboxError
+from databox_contracts.evolution.affected import affected, allowed, readers_of
 from databox_contracts.evolution.changes import ChangeType
 from databox_contracts.evolution.judging import diff
 from databox_contracts.evolution.report import FieldChange, MigrationReport
@@ -21,10 +22,9 @@ from databox_contracts.formats.durations import parse_duration
 from databox_contracts.lifecycle import effective_date
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import EventKind, Notification
-from databox_contracts.notify.addressing import News, addressed, event_of, reading, reads_dataset, reads_field, wants
+from databox_contracts.notify.addressing import News, addressed, event_of, reading, wants
 from databox_contracts.rules import Severity
-from databox_contracts.version_ranges import VersionRange
-from databox_contracts.versions import Bump, Version
+from databox_contracts.versions import Bump
 
 USUAL_NOTICE: Final = {("strict", Bump.MAJOR): timedelta(days=30), ("strict", Bump.MINOR): timedelta(days=7)}
 """How long consumers have, by policy and bump, where the contract says nothing else."""
@@ -33,20 +33,6 @@ USUAL_NOTICE: Final = {("strict", Bump.MAJOR): timedelta(days=30), ("strict", Bu
 def version_event(old: str, new: str) -> str:
     """The event of a change from one version to another."""
     return f"{old} -> {new}"
-
-
-def affecting(report: MigrationReport, consumer: Consumer, *, datasets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
-    """The changes of a report that touch what the consumer reads, in order.
-
-    `datasets` are the contract's, for changes of the contract as a whole.
-    """
-    return tuple(
-        change
-        for change in report.changes
-        if change.change_type is not ChangeType.VERSION_NOT_BUMPED
-        and reads_dataset(consumer, report.schema_name, change.dataset, datasets)
-        and reads_field(consumer, change.dataset, _field_of(change))
-    )
 
 
 _OF_NO_FIELD: Final = (
@@ -70,10 +56,13 @@ def from_report(
     *,
     occurred_at: datetime,
     by: date | None = None,
-    datasets: Sequence[str] = (),
+    contract: Contract | None = None,
     owner: str | None = None,
 ) -> list[Notification]:
     """What the consumers are told of a new version: those that a break touches, in order of `consumers`.
+
+    Whom it touches is what `evolution.affected` says; `contract` is the version that they read until now, by which they
+    may call datasets and fields what its tables call them.
 
     Of a version that breaks nothing they read only those hear who wish a digest, and of a patch nobody. `by` is the day
     until which they have to act; without it the usual notice period of the policy counts from `occurred_at`. Facts:
@@ -81,9 +70,8 @@ def from_report(
     `breaking_fields`, and `changes` with `kind`, `dataset`, `field`, `message`, `hint` and `breaking`.
     """
     found: list[Notification] = []
-    for consumer in consumers:
-        changes = affecting(report, consumer, datasets=datasets)
-        breaking = [change for change in changes if change.is_breaking]
+    for one in affected(report, contract, consumers):
+        consumer, changes, breaking = one.consumer, one.changes, one.breaking
         told = breaking or (changes if consumer.digest and report.required_bump >= Bump.MINOR else ())
         severity = Severity.ERROR if breaking else Severity.INFO
         if not told or not wants(consumer, severity):
@@ -158,25 +146,12 @@ def _todo(report: MigrationReport, told: Sequence[FieldChange]) -> list[str]:
 
 
 def _pin(consumer: Consumer, version: str) -> list[str]:
-    number = Version.parse(version)
-    if consumer.versions is None or number is None:
+    if consumer.versions is None:
         return []
-    try:
-        inside = VersionRange.parse(consumer.versions).allows(number)
-    except VersionRangeError:
-        return [f"its pin {consumer.versions!r} is no range of versions"]
+    inside = allowed(consumer, version)
+    if inside is None:
+        return [f"nobody can tell whether its pin {consumer.versions!r} allows {version}"]
     return [f"it is pinned to {consumer.versions}, which {version} is {'in' if inside else 'outside of'}"]
-
-
-def _may_read(consumer: Consumer, version: str) -> bool:
-    """Whether its pin allows the version; a pin or a version that cannot be read keeps nobody from being told."""
-    number = Version.parse(version)
-    if consumer.versions is None or number is None:
-        return True
-    try:
-        return VersionRange.parse(consumer.versions).allows(number)
-    except VersionRangeError:
-        return True
 
 
 def from_deprecation(
@@ -188,21 +163,19 @@ def from_deprecation(
     sunset: date | None = None,
     successor: str | None = None,
     retired: bool = False,
-    datasets: Sequence[str] = (),
     owner: str | None = None,
 ) -> list[Notification]:
     """What the readers of a version are told when it is deprecated, or `retired`: those whose pin allows it.
 
-    Facts: `version`, `sunset`, `successor`.
+    `consumers` are the contract's. Facts: `version`, `sunset`, `successor`.
     """
     severity = Severity.ERROR if retired else Severity.WARNING
     until = f" until {sunset.isoformat()}" if sunset is not None and not retired else ""
     ends = "is retired" if retired else f"is deprecated{until or '; no end is announced yet'}"
     todo = f"Move to {successor}." if successor is not None else "Ask its owner what takes its place."
     found: list[Notification] = []
-    for consumer in consumers:
-        reads = reads_dataset(consumer, contract, None, datasets) and _may_read(consumer, version)
-        if not reads or not wants(consumer, severity):
+    for consumer in readers_of(version, consumers):
+        if not wants(consumer, severity):
             continue
         news = News(
             contract=contract,
@@ -248,5 +221,4 @@ def from_versions(
         with suppress(DataboxError):
             # What is no length of time counts as not said; lint reports it.
             by = (occurred_at + timedelta(seconds=parse_duration(old.notice_period))).date()
-    names = [dataset.name for dataset in old.datasets]
-    return from_report(report, consumers, occurred_at=occurred_at, by=by, datasets=names, owner=old.owning_team)
+    return from_report(report, consumers, occurred_at=occurred_at, by=by, contract=old, owner=old.owning_team)

@@ -13,15 +13,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from databox_contracts.drift import DriftFinding, DriftReport
-from databox_contracts.model import Consumer
+from databox_contracts.evolution.affected import affected_by_failure, readers_of
+from databox_contracts.model import Consumer, Contract, Dataset
 from databox_contracts.notifications import EventKind, Notification
 from databox_contracts.notify.addressing import (
     News,
     addressed,
     event_of,
     reading,
-    reads_dataset,
-    reads_field,
     wants,
 )
 from databox_contracts.notify.contacts import scheme_of
@@ -53,15 +52,19 @@ def from_verdict(
     published: bool | None = None,
     since: Mapping[str, datetime] | None = None,
     resolved: Sequence[str] = (),
+    contract: Contract | None = None,
     owner: str | None = None,
 ) -> list[Notification]:
     """What the consumers are told of a verification: a notification for each check that failed or could not be judged.
 
+    Whom a check concerns is what `evolution.affected` says; `contract` is the one that was verified, by which consumers
+    may call datasets and fields what its tables call them.
     `published` says what became of the data, None for nothing known. `since` is when each failing check, by its id,
     failed first. `resolved` are the ids of checks that failed before: those that hold now close their tickets. Facts:
     `version`, `dataset`, `check`, `rule`, `field`, `status`, `failed_count`, `row_count`.
     """
     found: list[Notification] = []
+    known = contract if contract is not None else _named(verdict.contract, verdict.version, verdict.dataset)
     for result in verdict.results:
         bad = result.status in (Status.FAILED, Status.NOT_EVALUATED)
         if not bad and not (result.passed and result.id in resolved):
@@ -86,11 +89,19 @@ def from_verdict(
             ticket=ticket_of(verdict.contract, result.id),
             resolves=not bad,
         )
-        for consumer in consumers:
-            reads = reads_dataset(consumer, verdict.contract, verdict.dataset)
-            if reads and reads_field(consumer, verdict.dataset, result.field) and wants(consumer, severity):
+        for consumer in affected_by_failure(known, verdict.dataset, _fields(result.field), consumers):
+            if wants(consumer, severity):
                 found.extend(addressed(_for(news, consumer), consumer))
     return found
+
+
+def _named(contract: str, version: str, dataset: str) -> Contract:
+    """Names alone, where the contract itself is not at hand."""
+    return Contract(id=contract, version=version, datasets=(Dataset(name=dataset),))
+
+
+def _fields(field: str | None) -> tuple[str, ...]:
+    return (field,) if field is not None else ()
 
 
 _STATUS: Final = {
@@ -128,7 +139,7 @@ def _for(news: News, consumer: Consumer) -> News:
 
 def from_run_failure(
     run_id: str,
-    contract: str,
+    contract: Contract | str,
     consumers: Sequence[Consumer],
     *,
     occurred_at: datetime,
@@ -142,16 +153,18 @@ def from_run_failure(
 ) -> list[Notification]:
     """What the readers of an asset are told when its run failed or was canceled, for another reason than the data.
 
-    Facts: `job`, `status`, `steps`.
+    Without a `dataset` these are all consumers of the contract. Facts: `job`, `status`, `steps`.
     """
+    name = contract if isinstance(contract, str) else contract.id
+    version = "" if isinstance(contract, str) else contract.version
     severity = Severity.ERROR if status == "failed" else Severity.WARNING
-    what = f"The run{f' of {job}' if job else ''} that makes {asset or contract} {status}"
+    what = f"The run{f' of {job}' if job else ''} that makes {asset or name} {status}"
     news = News(
-        contract=contract,
+        contract=name,
         event=event_of(run_id, asset, partition, None),
         kind=EventKind.RUN,
         severity=severity,
-        title=f"{asset or contract}: run {status}",
+        title=f"{asset or name}: run {status}",
         occurred_at=occurred_at,
         facts={
             "what": [f"{what}.", *(f"Step {step}" for step in steps), "The last published data stays readable."],
@@ -165,13 +178,15 @@ def from_run_failure(
             "steps": list(steps),
             "owner": owner,
         },
-        ticket=ticket_of(contract, f"run of {asset or job or contract}"),
+        ticket=ticket_of(name, f"run of {asset or job or name}"),
     )
+    if dataset is None:
+        concerned = readers_of(version, consumers)
+    else:
+        known = _named(contract, version, dataset) if isinstance(contract, str) else contract
+        concerned = affected_by_failure(known, dataset, (), consumers)
     return [
-        one
-        for consumer in consumers
-        if reads_dataset(consumer, contract, dataset) and wants(consumer, severity)
-        for one in addressed(_for(news, consumer), consumer)
+        one for consumer in concerned if wants(consumer, severity) for one in addressed(_for(news, consumer), consumer)
     ]
 
 
@@ -183,16 +198,18 @@ def from_drift(
     resolved: Sequence[DriftFinding] = (),
     run_id: str | None = None,
     asset: str | None = None,
+    contract: Contract | None = None,
     owner: str | None = None,
 ) -> list[Notification]:
     """What the consumers are told of drift: a notification for each finding, once for as long as the baseline stands.
 
     A contact in ticket mode hears of every sampling that sees it, so that the ticket stays up to date. `resolved` are
     findings of an earlier report that are gone. A value is told only where the finding has it: that of a masked field
-    never does. Facts: `version`, `dataset`, `drift` (its kind), `rule`, `field`, `value`, `count`, `share`, `place`,
-    `baseline`, `times_seen`.
+    never does. `contract` is as with `from_verdict`. Facts: `version`, `dataset`, `drift` (its kind), `rule`, `field`,
+    `value`, `count`, `share`, `place`, `baseline`, `times_seen`.
     """
     found: list[Notification] = []
+    known = contract if contract is not None else _named(report.contract, report.version, report.dataset)
     for finding, gone in (*((one, False) for one in report.findings), *((one, True) for one in resolved)):
         key = finding.key
         place = (report.baseline, report.dataset, key.text, *((report.as_of,) if gone else ()))
@@ -216,9 +233,8 @@ def from_drift(
             ),
             resolves=gone,
         )
-        for consumer in consumers:
-            reads = reads_dataset(consumer, report.contract, report.dataset)
-            if reads and reads_field(consumer, report.dataset, finding.field) and wants(consumer, finding.severity):
+        for consumer in affected_by_failure(known, report.dataset, _fields(finding.field), consumers):
+            if wants(consumer, finding.severity):
                 found.extend(
                     _each_sampling(one, report.as_of) if scheme_of(one.contact) in _TICKET_SCHEMES else one
                     for one in addressed(_for(news, consumer), consumer)

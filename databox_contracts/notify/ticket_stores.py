@@ -45,24 +45,6 @@ class MemoryTicketStore:
             self._open.pop((contact, ticket), None)
 
 
-class NoTicketStore:
-    """A `TicketStore` that remembers nothing and says so, so that no ticket is opened that nobody would ever close."""
-
-    def find(self, contact: str, ticket: str) -> str | None:
-        """Raises `DataboxError`."""
-        raise DataboxError(
-            "there is no place to remember open tickets in",
-            hint="name a directory with --tickets, or set DAGSTER_HOME",
-        )
-
-    def keep(self, contact: str, ticket: str, id: str) -> str:
-        """Keeps nothing."""
-        return id
-
-    def drop(self, contact: str, ticket: str) -> None:
-        """There is nothing to drop."""
-
-
 class DirectoryTicketStore:
     """A `TicketStore` of one small file for each open ticket, safe for several processes on one host.
 

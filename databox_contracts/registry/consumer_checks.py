@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from typing import Final
 
 from databox_contracts.approvals import Approval
+from databox_contracts.contact_secrets import contacts_of, refuse_secrets
 from databox_contracts.declarations import Declaration
 from databox_contracts.errors import ConsumersError, Level, RegistryError, VersionRangeError
 from databox_contracts.evolution.affected import dataset_names
 from databox_contracts.model import Consumer, Contract, Dataset
 from databox_contracts.registry.consumers import Problem, ProblemKind, Reading, Resolved, resolve
-from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.places import Places, field_in
 from databox_contracts.version_ranges import VersionRange
 

@@ -200,7 +200,7 @@ def _conflict(contract: str, name: str, key: str, kept: tuple[Any, str], other: 
         name,
         f"{name} is declared as a consumer of {contract} with the {key} {str(other[0])!r} here and {str(kept[0])!r} "
         f"in {kept[1]}",
-        "say the same in both places, or give one of them another name",
+        "say the same in both places, remove one of them, or give one another name",
         other[1],
     )
 

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
+from databox_contracts.declarations import Declaration
 from databox_contracts.model import Consumer, Contract
+from databox_contracts.registry.consumers import resolve
 from databox_contracts.registry.records import Origin, Status, StoredVersion
 from databox_contracts.registry.schema import CONSUMERS
 from databox_contracts.registry.statements import Scribe, put
@@ -15,16 +17,51 @@ from databox_contracts.registry.versions_of import versions_in
 from databox_contracts.versions import Version
 
 _IN_FORCE: Final = (Status.ACTIVE, Status.DEPRECATED)
-_SAID_BY: Final = (Origin.CONTRACT, Origin.CODE, Origin.FILE, Origin.REGISTRY)
+_PLACES: Final = {
+    Origin.CONTRACT: "a published contract",
+    Origin.FILE: "a file that was registered",
+    Origin.CODE: "code that was registered",
+    Origin.REGISTRY: "the registry",
+}
+_ORIGINS: Final = tuple(str(one) for one in Origin)
+
+
+def by_origin(origin: str) -> int:
+    """The place of an origin among all: of what several say of one consumer, the first holds."""
+    return _ORIGINS.index(origin)
+
+
+def declared_to(connection: Connection, contract_id: str) -> list[Declaration]:
+    """What was said to the registry of a contract's consumers, by name and origin."""
+    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared)
+    rows = connection.execute(query.where(CONSUMERS.c.contract == contract_id)).all()
+    return [
+        Declaration(contract_id, consumer_of(row.declared), _PLACES[Origin(row.origin)], row.origin)
+        for row in sorted(rows, key=lambda row: (row.name, by_origin(row.origin)))
+    ]
 
 
 def registered_in(connection: Connection, contract_id: str) -> dict[str, Consumer]:
-    """All by name, in its order; what a consumer said itself counts more than what others said of it."""
-    query = select(CONSUMERS.c.name, CONSUMERS.c.origin, CONSUMERS.c.declared).where(
-        CONSUMERS.c.contract == contract_id
-    )
-    rows = sorted(connection.execute(query), key=lambda row: (row.name, _SAID_BY.index(Origin(row.origin))))
-    return {row.name: consumer_of(row.declared) for row in rows}
+    """All by name, in its order; what several origins say of one is made one as `resolve` does."""
+    said: dict[str, list[Declaration]] = {}
+    for one in declared_to(connection, contract_id):
+        said.setdefault(one.consumer.name, []).append(one)
+    found = {name: declarations[0].consumer for name, declarations in said.items()}
+    several = [
+        one for name, many in said.items() for one in many if any(other.consumer != found[name] for other in many)
+    ]
+    if several:
+        # To read the contract takes much longer than to look into the table.
+        contract = bare(contract_id, *versions_in(connection, contract_id)[-1:])
+        found |= {consumer.name: consumer for consumer in resolve([contract], several).of(contract_id)}
+    return found
+
+
+def bare(contract_id: str, *versions: StoredVersion) -> Contract:
+    """The version given, without what it says of consumers; where none is given, one that promises nothing."""
+    for version in versions:
+        return version.contract().model_copy(update={"consumers": ()})
+    return Contract(id=contract_id, version="0")
 
 
 def consumer_of(declared: Mapping[str, Any]) -> Consumer:

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, func, select, text
 
+from databox_contracts.contact_secrets import refuse_secrets
 from databox_contracts.notifications import EventKind, Notification, State
-from databox_contracts.registry.contacts import refuse_secrets
 from databox_contracts.registry.schema import LANES, NOTIFICATION_IDS, OUTBOX
 from databox_contracts.registry.statements import inserting
 from databox_contracts.rules import Severity

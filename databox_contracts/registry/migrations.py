@@ -108,6 +108,14 @@ STEPS: Final = (
                 PRIMARY KEY (plan, number))""",
         ),
     ),
+    Step(
+        "open tickets",
+        (
+            """CREATE TABLE databox_tickets (
+                place {text} PRIMARY KEY, ticket {text} NOT NULL, receiver_id {text} NOT NULL,
+                opened_at {text} NOT NULL)""",
+        ),
+    ),
 )
 """Step number n leads to version n."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select, update
 
+from databox_contracts.contact_secrets import contacts_of, refuse_secrets
 from databox_contracts.errors import ContractConflictError, ContractError, DataboxError, RegistryError
 from databox_contracts.formats import dump_contract, load_contract
 from databox_contracts.lifecycle import EFFECTIVE, SUNSET, effective_date, sunset_date
@@ -16,7 +17,6 @@ from databox_contracts.model import Contract
 from databox_contracts.notifications import Notification
 from databox_contracts.registry.api import Announce, AnnounceEnd
 from databox_contracts.registry.consumers_of import declare_consumers, registered_in
-from databox_contracts.registry.contacts import contacts_of, refuse_secrets
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.records import Outcome, Publication, Status, StoredVersion
 from databox_contracts.registry.schema import CONTRACTS, VERSIONS

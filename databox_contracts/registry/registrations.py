@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from databox_contracts.contact_secrets import contacts_of, refuse_secrets
 from databox_contracts.model import Consumer
-from databox_contracts.registry.consumers_of import consumer_of
-from databox_contracts.registry.contacts import contacts_of, refuse_secrets
+from databox_contracts.registry.consumers_of import by_origin, consumer_of
 from databox_contracts.registry.database import Database
 from databox_contracts.registry.records import Origin, RegisteredConsumer, StoredApproval
 from databox_contracts.registry.schema import APPROVALS, CONSUMERS
@@ -31,11 +31,13 @@ class Registrations:
 
     def consumers(self, contract_id: str | None = None) -> list[RegisteredConsumer]:
         """As `RegistryApi.consumers`."""
-        query = select(CONSUMERS).order_by(CONSUMERS.c.contract, CONSUMERS.c.name, CONSUMERS.c.origin)
+        query = select(CONSUMERS).order_by(CONSUMERS.c.contract, CONSUMERS.c.name)
         if contract_id is not None:
             query = query.where(CONSUMERS.c.contract == contract_id)
         rows = self._database.read(lambda connection: connection.execute(query).all())
-        return [_registered(row) for row in rows]
+        return sorted(
+            map(_registered, rows), key=lambda one: (one.contract_id, one.consumer.name, by_origin(one.origin))
+        )
 
     def register(
         self, contract_id: str, consumers: Sequence[Consumer], *, by: str, origin: Origin, replacing: bool = False

@@ -258,6 +258,15 @@ STEPS: Final = Table(
     ForeignKeyConstraint(["plan"], ["databox_deletion_plans.id"]),
 )
 
+TICKETS: Final = Table(
+    "databox_tickets",
+    METADATA,
+    Column("place", Text, primary_key=True),
+    Column("ticket", Text, nullable=False),
+    Column("receiver_id", Json, nullable=False),
+    Column("opened_at", Moment, nullable=False),
+)
+
 SCHEMA_VERSIONS: Final = Table(
     "databox_schema_versions",
     METADATA,

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import Connection, select
 
 from databox_contracts.approvals import Approval
-from databox_contracts.declarations import Declaration
+from databox_contracts.declarations import IN_CONTRACT, Declaration
 from databox_contracts.errors import ConsumersError, Level
 from databox_contracts.evolution.sign_off import needs_sign_off, require_sign_off
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.registry.consumer_checks import check_consumers
 from databox_contracts.registry.consumers import ProblemKind, resolve
+from databox_contracts.registry.consumers_of import bare, declared_to
 from databox_contracts.registry.records import Status, StoredApproval, StoredVersion
-from databox_contracts.registry.schema import APPROVALS, CONSUMERS
+from databox_contracts.registry.schema import APPROVALS
 from databox_contracts.registry.versions_of import versions_in
 
 
@@ -43,10 +44,7 @@ def refuse_unsigned(connection: Connection, contract: Contract, previous: Stored
     before = previous.contract()
     if not needs_sign_off(before):
         return
-    rows = connection.execute(select(CONSUMERS).where(CONSUMERS.c.contract == contract.id).order_by(CONSUMERS.c.name))
-    declared = [
-        Declaration(contract.id, Consumer.model_validate(row.declared), "the registry", row.origin) for row in rows
-    ]
+    declared = declared_to(connection, contract.id)
     given = [
         approval(one)
         for one in _approvals(connection, contract.id)
@@ -58,18 +56,25 @@ def refuse_unsigned(connection: Connection, contract: Contract, previous: Stored
 def refuse_unfit(connection: Connection, contract_id: str, consumers: Sequence[Consumer], origin: str) -> None:
     """Lets consumers be registered with a contract: they may read what they declare, or nothing of it is published.
 
-    Raises `ConsumersError`, which lists every problem.
+    What is said of them elsewhere, by another origin, must not say otherwise (see `resolve`). Raises `ConsumersError`,
+    which lists every problem.
     """
     readable = (Status.ACTIVE, Status.DEPRECATED)
     versions = [one.contract() for one in versions_in(connection, contract_id) if one.status in readable]
-    if not versions:
-        return
     declared = [Declaration(contract_id, consumer, f"the consumer {consumer.name!r}", origin) for consumer in consumers]
     given = [approval(one) for one in _approvals(connection, contract_id)]
     names = [consumer.name for consumer in consumers]
+    # What a version in force says of its consumers is asked of that version.
+    elsewhere = [
+        one
+        for one in declared_to(connection, contract_id)
+        if one.origin != origin and one.consumer.name in names and not (versions and one.origin == IN_CONTRACT)
+    ]
+    found = check_consumers(versions, declared, given).problems if versions else ()
+    others = resolve([bare(contract_id)], [*elsewhere, *declared]).problems
     problems = [
         problem
-        for problem in check_consumers(versions, declared, given).problems
+        for problem in (*found, *(one for one in others if one.kind is ProblemKind.CONFLICT))
         if problem.level is Level.ERROR and problem.consumer in names
     ]
     if problems:

@@ -20,6 +20,7 @@ from databox_contracts.registry.drift_store import SqlBaselineStore
 from databox_contracts.registry.enqueuing import enqueue_in
 from databox_contracts.registry.held_batches import HeldBatches
 from databox_contracts.registry.migrations import migrate
+from databox_contracts.registry.open_tickets import SqlTicketStore
 from databox_contracts.registry.outbox import USUAL_LEASE, SqlOutbox
 from databox_contracts.registry.positions import WHATEVER, Positions
 from databox_contracts.registry.publishing import prepare, publish_in
@@ -43,8 +44,8 @@ from databox_contracts.registry.versions_of import before, known_versions, meant
 class Registry:
     """A `RegistryApi` over a database, and what only its own process may do with it.
 
-    Threads may share one. `outbox` is an `Outbox`, `baselines` a `BaselineStore`; `batches`, `tokens` and `plans` keep
-    what their names say.
+    Threads may share one. `outbox` is an `Outbox`, `baselines` a `BaselineStore`, `tickets` a `TicketStore`; `batches`,
+    `tokens` and `plans` keep what their names say.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Registry:
         self.batches = HeldBatches(database, clock)
         self.tokens = Tokens(database, clock)
         self.plans = DeletionPlans(database, clock)
+        self.tickets = SqlTicketStore(database, clock)
 
     @classmethod
     def open(

@@ -76,8 +76,39 @@ def test_only_those_hear_of_it_whose_datasets_and_fields_it_touches(datasets, fi
 
 def test_a_break_of_the_whole_contract_touches_all_its_readers():
     report = replace(REPORT, changes=(change(ChangeType.GOVERNANCE_CHANGED, "governance purposes", dataset=None),))
-    readers = [Consumer("Q", "q@x.org", ["orders"], fields=("price",)), Consumer("E", "e@x.org", ["elsewhere"])]
-    assert [one.consumer for one in told(readers, report, datasets=["orders", "people"])] == ["Q"]
+    readers = [Consumer("Q", "q@x.org", ["orders"], fields=("price",)), Consumer("A", "a@x.org")]
+    contract = build_contract(build_field("price", "double"), id="sales", dataset="orders")
+    assert [one.consumer for one in told(readers, report, contract=contract)] == ["Q", "A"]
+
+
+def test_a_consumer_may_say_what_the_table_calls_what_it_reads():
+    """As the gate's report has it: `evolution.affected` is the one rule of whom something concerns."""
+    (dataset,) = build_contract(build_field("price", "double", column_name="PRC"), dataset="orders").datasets
+    dataset = dataset.model_copy(update={"physical_name": "raw_orders"})
+    old = build_contract(id="sales").model_copy(update={"datasets": (dataset,)})
+    new = old.model_copy(update={"version": "2.0.0", "datasets": (dataset.model_copy(update={"fields": ()}),)})
+    readers = [Consumer("Q", None, ["raw_orders"], fields=("prc",)), Consumer("E", None, ["raw_orders"], fields=("x",))]
+    assert [one.consumer for one in from_versions(old, new, readers, occurred_at=NOON)] == ["Q"]
+    verdict = Verdict("sales", "1.0.0", "orders", 1, (result("orders.price.minimum", Status.FAILED, field="price"),))
+    facts = {"run_id": "r1", "occurred_at": NOON}
+    assert [one.consumer for one in from_verdict(verdict, readers, contract=old, **facts)] == ["Q"]
+
+
+def test_who_is_pinned_elsewhere_hears_of_no_failure_of_this_version():
+    readers = [
+        Consumer("Q", None, versions="^1"),
+        Consumer("E", None, versions="^2"),
+        Consumer("U", None, versions="?"),
+    ]
+    assert {one.consumer for one in judged(readers)} == {"Q", "U"}
+    assert {one.consumer for one in from_drift(DRIFT, readers, occurred_at=NOON)} == {"Q", "U"}
+    contract = build_contract(id="people", version="1.0.0", dataset="person")
+    for given in ({}, {"dataset": "person"}):
+        found = from_run_failure("r1", contract, readers, occurred_at=NOON, **given)
+        assert [one.consumer for one in found] == ["Q", "U"]
+    elsewhere = [Consumer("Q", None, ["person"]), Consumer("E", None, ["other"])]
+    found = from_run_failure("r1", "people", elsewhere, occurred_at=NOON, dataset="person")
+    assert [one.consumer for one in found] == ["Q"]
 
 
 def test_what_a_version_notification_says():
@@ -166,7 +197,7 @@ def test_by_when_is_the_given_day_or_the_policys():
 
 def test_a_pin_that_is_no_range_is_said():
     (one,) = told([Consumer("Q", "q@x.org", versions="about two")])
-    assert one.facts["for_you"][1] == "its pin 'about two' is no range of versions"
+    assert one.facts["for_you"][1] == "nobody can tell whether its pin 'about two' allows 2.0.0"
 
 
 def test_from_two_contracts():
@@ -190,7 +221,7 @@ def test_from_two_contracts():
 
 
 def test_a_deprecation_says_until_when_and_what_takes_its_place():
-    consumers = [Consumer("Q", "q@x.org", ["sales"], versions="^1"), Consumer("E", "e@x.org", ["elsewhere"])]
+    consumers = [Consumer("Q", "q@x.org", ["sales"], versions="^1"), Consumer("E", "e@x.org", versions="^2")]
     (one,) = from_deprecation("sales", "1.2.0", consumers, occurred_at=NOON, sunset=date(2026, 9, 1), successor="2.0.0")
     assert (one.kind, one.severity, one.event) == (
         EventKind.DEPRECATION,
@@ -202,7 +233,7 @@ def test_a_deprecation_says_until_when_and_what_takes_its_place():
     (open_end,) = from_deprecation("sales", "1.2.0", consumers, occurred_at=NOON)
     assert "by" not in open_end.facts
     assert open_end.title == "sales 1.2.0 is deprecated; no end is announced yet"
-    assert from_deprecation("sales", "2.0.0", consumers, occurred_at=NOON) == []
+    assert [one.consumer for one in from_deprecation("sales", "2.0.0", consumers, occurred_at=NOON)] == ["E"]
     (retired,) = from_deprecation("sales", "1.2.0", consumers, occurred_at=NOON, sunset=date(2026, 2, 1), retired=True)
     assert (retired.title, retired.event, retired.severity) == (
         "sales 1.2.0 is retired",

@@ -70,13 +70,15 @@ def test_the_log_is_on_standard_error(place, capsys):
     assert "ERROR for quant: trade 1" in capsys.readouterr().err
 
 
-def test_tickets_are_remembered_from_one_time_to_the_next(place, httpserver, tmp_path):
+@pytest.mark.parametrize("where", ["registry", "directory"])
+def test_tickets_are_remembered_from_one_time_to_the_next(place, httpserver, tmp_path, where):
+    options = ["--tickets", str(tmp_path / "tickets")] if where == "directory" else []
     httpserver.expect_request("/issues", method="POST").respond_with_json({"id": 7})
     httpserver.expect_request("/issues/7", method="PATCH").respond_with_json({})
     for number in (1, 2):
         one = message(number, "ticket+" + httpserver.url_for("/issues"))
         fill(place, Notification(**{name: getattr(one, name) for name in one.__slots__} | {"ticket": "t"}))
-        assert main(["deliver", "--once", "--registry", place, "--tickets", str(tmp_path / "tickets")]) == 0
+        assert main(["deliver", "--once", "--registry", place, *options]) == 0
     assert [request.method for request, _ in httpserver.log] == ["POST", "PATCH"]
 
 
@@ -135,30 +137,6 @@ def test_a_draft_is_announced_when_it_becomes_active(place, tmp_path, capsys):
         assert main(["registry", "activate", "trades", "2.0.0", "--by", "test", "--registry", place]) == 0
         waiting.append(counts(place)[State.WAITING])
     assert waiting == [0, 0, 1, 1]
-
-
-def test_without_a_place_for_tickets_none_is_opened(place, httpserver, tmp_path, monkeypatch, capsys):
-    httpserver.expect_request("/issues", method="POST").respond_with_json({"id": 7})
-    fill(place, message(1, "ticket+" + httpserver.url_for("/issues")))
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    with Registry.open(place) as registry:
-        has_its_own = hasattr(registry, "tickets")
-    if not has_its_own:
-        assert main(["deliver", "--once", "--registry", place]) == 1
-        assert "there is no place to remember open tickets in. Name a directory" in capsys.readouterr().err
-        assert httpserver.log == []
-    fill(place, message(2, "ticket+" + httpserver.url_for("/issues") + "?"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
-    assert main(["deliver", "--once", "--registry", place]) == 0
-    assert len(httpserver.log) == 1
-
-
-@pytest.mark.parametrize("option", [["--idle", "0"], ["--timeout", "nan"], ["--lease", "-1"], ["--digest-from", "x"]])
-def test_options_that_mean_nothing_are_refused(place, option, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["deliver", "--registry", place, *option])
-    assert ended.value.code == 2
-    assert "is no number" in capsys.readouterr().err
 
 
 def test_a_registry_that_cannot_be_opened_is_exit_code_2(tmp_path, capsys):

@@ -50,21 +50,22 @@ def test_the_public_names():
             notify.Settings,
             "*dagster_url, *contracts_url, *smtp_url, *mail_from, *timeout, *logger, *environ, *tickets",
         ),
-        (building.from_report, "report, consumers, *occurred_at, *by, *datasets, *owner"),
+        (building.from_report, "report, consumers, *occurred_at, *by, *contract, *owner"),
         (building.from_versions, "old, new, consumers, *occurred_at"),
         (
             building.from_deprecation,
-            "contract, version, consumers, *occurred_at, *sunset, *successor, *retired, *datasets, *owner",
+            "contract, version, consumers, *occurred_at, *sunset, *successor, *retired, *owner",
         ),
         (
             building_runs.from_verdict,
-            "verdict, consumers, *run_id, *occurred_at, *asset, *partition, *published, *since, *resolved, *owner",
+            "verdict, consumers, *run_id, *occurred_at, *asset, *partition, *published, *since, *resolved, *contract, "
+            "*owner",
         ),
         (
             building_runs.from_run_failure,
             "run_id, contract, consumers, *occurred_at, *asset, *partition, *job, *status, *steps, *dataset, *owner",
         ),
-        (building_runs.from_drift, "report, consumers, *occurred_at, *resolved, *run_id, *asset, *owner"),
+        (building_runs.from_drift, "report, consumers, *occurred_at, *resolved, *run_id, *asset, *contract, *owner"),
     ],
 )
 def test_signatures(function, parameters):

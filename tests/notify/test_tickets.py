@@ -9,6 +9,7 @@ from databox_contracts.errors import DeliveryError
 from databox_contracts.notify import Channels, Settings
 from databox_contracts.notify.message import render
 from databox_contracts.notify.ticket_stores import DirectoryTicketStore, MemoryTicketStore, ticket_name
+from databox_contracts.registry.store import Registry
 
 TICKET = '["trades","t.price.maximum",null]'
 
@@ -42,9 +43,23 @@ class Desk:
         return Response("{}")
 
 
-@pytest.fixture(params=["memory", "directory"])
+def in_registry(request, url):
+    registry = Registry.open(url)
+    request.addfinalizer(registry.close)
+    return registry.tickets
+
+
+STORES = {
+    "memory": lambda request, path: MemoryTicketStore(),
+    "directory": lambda request, path: DirectoryTicketStore(path / "tickets"),
+    "sqlite": lambda request, path: in_registry(request, path / "registry.db"),
+    "postgresql": lambda request, path: in_registry(request, request.getfixturevalue("postgresql").new_database()),
+}
+
+
+@pytest.fixture(params=STORES)
 def store(request, tmp_path):
-    return MemoryTicketStore() if request.param == "memory" else DirectoryTicketStore(tmp_path / "tickets")
+    return STORES[request.param](request, tmp_path)
 
 
 @pytest.fixture

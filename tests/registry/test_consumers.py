@@ -228,7 +228,7 @@ def test_what_two_declarations_say_differently_is_refused_with_both_places(key, 
     )
     assert [str(problem) for problem in found.problems] == [
         f"d.yaml:7:3: error: a is declared as a consumer of shop with the {key} {other!r} here and {one!r} in "
-        "c.yaml:2:5 (say the same in both places, or give one of them another name)"
+        "c.yaml:2:5 (say the same in both places, remove one of them, or give one another name)"
     ]
     assert [getattr(reading.consumer, key) for reading in found.readings] == [one]
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from databox_contracts.declarations import Declaration
 from databox_contracts.drift import DriftKey, Sighting
-from databox_contracts.errors import BaselineError, RegistryError, VersionRangeError
+from databox_contracts.errors import BaselineError, ConsumersError, RegistryError, VersionRangeError
 from databox_contracts.model import Consumer
 from databox_contracts.profiles import Baseline, FieldProfile
+from databox_contracts.registry.consumers import resolve
 from databox_contracts.registry.deletion_plans import StoredPlan, StoredStep
 from databox_contracts.registry.held_batches import StoredBatch
 from databox_contracts.registry.records import Origin, StoredApproval
 from databox_contracts.registry.store import Registry
 from databox_contracts.registry.tokens import Scope, StoredToken
+from databox_contracts.testing import build_contract, build_field
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -44,10 +48,10 @@ def test_a_consumer_is_registered_once_for_each_origin(registry: Registry) -> No
     assert registry.register("c", QUANT, by="another") == first
     changed = QUANT.model_copy(update={"versions": "^2"})
     assert registry.register("c", changed, by="another").consumer == changed
-    registry.register("c", QUANT, by="q", origin=Origin.FILE)
+    registry.register("c", changed, by="q", origin=Origin.FILE)
     registry.register("d", Consumer(name="quant"), by="q")
     assert [(one.contract_id, one.origin, one.consumer.versions) for one in registry.consumers()] == [
-        ("c", Origin.FILE, "^1"),
+        ("c", Origin.FILE, "^2"),
         ("c", Origin.REGISTRY, "^2"),
         ("d", Origin.REGISTRY, None),
     ]
@@ -55,6 +59,47 @@ def test_a_consumer_is_registered_once_for_each_origin(registry: Registry) -> No
     assert registry.remove_consumer("c", "quant", by="q") is False
     assert [one.origin for one in registry.consumers("c")] == [Origin.FILE]
     assert [one.action for one in registry.audit("c")].count("remove quant") == 1
+
+
+def test_what_two_origins_say_differently_of_a_consumer_is_refused(registry: Registry) -> None:
+    """As where a code location is loaded: `resolve` is the one rule."""
+    registry.register("c", Consumer(name="a", versions="^1", contacts=("mailto:a@example.com",)), by="q")
+    for published in (False, True):
+        if published:
+            registry.publish(build_contract(build_field("x", "string"), id="c", status="active"), by="ci")
+        with pytest.raises(ConsumersError, match=r"with the versions '\^2' here and '\^1' in the registry") as error:
+            registry.register("c", Consumer(name="a", versions="^2"), by="q", origin=Origin.FILE)
+        assert "remove one of them" in str(error.value)
+        assert [one.origin for one in registry.consumers("c")] == [Origin.REGISTRY]
+    # What says the same, or less, or names another contact, is no contradiction.
+    registry.register("c", Consumer(name="a", versions="^1", contacts=("log:",)), by="q", origin=Origin.FILE)
+    registry.register("c", Consumer(name="a", owner="team"), by="q", origin=Origin.CODE)
+    assert [one.origin for one in registry.consumers("c")] == [Origin.FILE, Origin.CODE, Origin.REGISTRY]
+
+
+def test_what_several_origins_say_of_a_consumer_is_told_as_one(registry: Registry) -> None:
+    """Nobody loses a message because one of its declarations does not name the contact that another one has."""
+    said = Consumer(name="a", versions="^1", contacts=("log:",), fields=("x",))
+    one = build_contract(
+        build_field("x", "string"), build_field("y", "string"), id="c", status="active", consumers=(said,)
+    )
+    registry.publish(one, by="ci")
+    own = Consumer(name="a", contacts=("mailto:a@example.com",), fields=("y",), severity="error")
+    registry.register("c", own, by="q")
+    asked: list[Consumer] = []
+
+    def announce(new: Any, before: Any, consumers: Sequence[Consumer]) -> list[Any]:
+        asked.extend(consumers)
+        return []
+
+    # The producer's next version may contradict the consumer, whom that must not keep from being told.
+    two = one.model_copy(update={"version": "2.0.0", "consumers": (said.model_copy(update={"versions": "^2"}),)})
+    registry.publish(two, by="ci", notifications=announce)
+    assert [(reader.name, reader.versions, reader.addresses, reader.fields, reader.severity) for reader in asked] == [
+        ("a", "^2", ("log:", "mailto:a@example.com"), ("x", "y"), "error")
+    ]
+    declared = [Declaration("c", each.consumer, "r", str(each.origin)) for each in registry.consumers("c")]
+    assert resolve([two], declared).of("c") == asked
 
 
 def test_a_files_consumers_replace_those_of_before(registry: Registry) -> None:
