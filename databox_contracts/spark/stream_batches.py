@@ -21,6 +21,7 @@ from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Scope, Severity
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.holding import keys_without_match
 from databox_contracts.spark.modes import Applied, Counts, Discarded
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reasons import REASON, KeysToHold, Stamp, rows_in, with_reasons
@@ -231,7 +232,8 @@ class _Batch:
 
     def _split(self, rows: DataFrame, broken: Sequence[CheckResult]) -> None:
         stamp = Stamp(self.of.plan, self._run_id, self.at, self.given)
-        marked = with_reasons(rows, stamp, self.repeated).drop(positional(len(rows.columns)))
+        orphaned = keys_without_match(rows, stamp, self.staged, {result.id for result in broken})
+        marked = with_reasons(rows, stamp, [*self.repeated, *orphaned]).drop(positional(len(rows.columns)))
         stamp.write(marked.where(F.size("reasons") > 0), rows.columns, self.staged.held)
         write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*rows.columns), self.staged.data)
         held = _reasons_in(self.staged.held)

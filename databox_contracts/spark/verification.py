@@ -348,10 +348,11 @@ class Verification(Preparation):
             self.answer(result, f"hashes of the key ({', '.join(check.key_names)})")
 
     def _items_result(self, check: Check, items: DataFrame, samples: int) -> CheckResult:
-        """The result of a key inside an array or a map, of which each value is a row of `items`."""
+        """The result of a key inside an array or a map, each of whose values has its parts in a row of `items`."""
         with self.steps.step(KEYS):
-            count = items.where("k0 is not null").count()
-            found = find_all_duplicates([Key(items, [items["k0"]], samples=samples)], rows=count)[0]
+            key = Key(items, [items[name] for name in items.columns], samples=samples)
+            count = items.where(" and ".join(f"{name} is not null" for name in items.columns)).count()
+            found = find_all_duplicates([key], rows=count)[0]
         return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, count, counted_in="values")
 
     def _judge_references(self, rows: int, samples: int) -> None:
