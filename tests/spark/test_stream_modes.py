@@ -224,3 +224,16 @@ def test_a_contract_without_columns_takes_those_of_the_first_start(
     assert read_published(spark, place).columns == ["id", "n"]
     with pytest.raises(DataValidationError, match="more is in the table and not in the contract"):
         run(source.read(f"{NARROW}, more int"), **options)
+
+
+def test_rows_that_refer_to_nothing_are_held_with_the_reason(
+    spark: SparkSession, source: Source, place: TablePlace, tmp_path: Path
+) -> None:
+    key = rules.ForeignKey(fields=(), to="u", to_fields=("k",))
+    contract = build_contract(build_field("id", "int"), build_field("n", "string", key), dataset="t")
+    source.add([(1, "a"), (2, "b"), (3, None)], NARROW)
+    known = {"u": spark.createDataFrame([("a",)], "k string")}
+    [report] = run(source.read(NARROW), contract, place=place, checkpoint=tmp_path / "cp", references=known)
+    assert (report.rows_published, report.rows_quarantined, report.violations) == (2, 1, {"t.n.foreign_key": 1})
+    [held] = spark.read.parquet(str(report.quarantine)).collect()
+    assert (held["id"], held["_quarantine_reason"]) == (2, ["t.n.foreign_key"])
