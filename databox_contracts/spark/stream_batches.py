@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.errors import PublicationError
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Scope, Severity
@@ -23,6 +23,7 @@ from databox_contracts.spark import outcomes
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import keys_without_match
 from databox_contracts.spark.modes import Applied, Counts, Discarded
+from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reasons import REASON, KeysToHold, Stamp, rows_in, with_reasons
 from databox_contracts.spark.staging import Staged
@@ -114,7 +115,7 @@ class _Batch:
         rows = self._write(arrived)
         with _adaptive(rows.sparkSession):
             verdict = self._judge(rows)
-            self._stop_for(verdict)
+            self._stop_for(verdict, rows)
             broken = self._broken(verdict)
             if self.on_violation == "quarantine" and broken:
                 self._split(rows, broken)
@@ -208,7 +209,7 @@ class _Batch:
         known = F.coalesce(time, F.lit(self.newest)) if self.newest is not None else time
         return Clock(known, self.of.watermark, self.newest_before)
 
-    def _stop_for(self, verdict: Verdict) -> None:
+    def _stop_for(self, verdict: Verdict, rows: DataFrame) -> None:
         """Raise where nothing of the batch may go on."""
         if stopping(self.of.plan, verdict.results, self.on_violation):
             rows_in = self._discarded(verdict.row_count).rows_in
@@ -221,7 +222,10 @@ class _Batch:
                 rows_late=self.late,
             )
             message = f"batch {self.batch}: {verdict.summary()}. Nothing of the batch was published."
-            raise ContractViolationError(verdict, message=message, publication=rejected)
+            plan = self.of.plan
+            raise refusal(
+                plan.contract, plan.dataset, self.applied, verdict, rows, message=message, publication=rejected
+            )
 
     def _broken(self, verdict: Verdict) -> list[CheckResult]:
         """The results for which rows have to be held."""

@@ -16,7 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from databox_contracts.errors import DataboxError, PublicationError, StreamStoppedError
 from databox_contracts.model import Contract, Mode
 from databox_contracts.plan import Plan, build_plan
-from databox_contracts.results import Verdict
+from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.rules import HasType
 from databox_contracts.schema_modes import ModesGiven, effective_modes, is_incomplete
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words
 from databox_contracts.spark.given import Given
@@ -106,7 +107,8 @@ def enforce_stream(
     applied = applying.apply(df)
     if table is not None and first_load and modes.tables is Mode.FREEZE:
         applied = applied.refusing(new_table(plan.dataset, Mode.FREEZE), _IS_NEW)
-    _check_columns(applied, plan, "warn" if only_warns else on_violation, clock())
+    given = replace(Given.at(clock(), timestamp_field, references), applied=applied)
+    _check_columns(applied.df, plan, "warn" if only_warns else on_violation, given)
     if watermark is not None:
         _check_watermark(applied.df, plan, watermark, timestamp_field)
     if table is not None:
@@ -281,10 +283,11 @@ def _is_remote(df: DataFrame) -> bool:
 _IS_NEW: Final = "the table is new, which its tables mode does not allow"
 
 
-def _check_columns(applied: Applied, plan: Plan, on_violation: str, at: datetime) -> None:
+def _check_columns(df: DataFrame, plan: Plan, on_violation: str, given: Given) -> None:
     """What is known without a row: a missing column stops the stream before it starts."""
-    verification = Verification(applied.df, plan, given=replace(Given.at(at), applied=applied))
-    results = tuple(verification.answers[check.id] for check in plan.checks if check.id in verification.answers)
+    verification = Verification(df, plan, given=given)
+    answers = {**_frozen_types(plan, given.applied), **verification.answers}
+    results = tuple(answers[check.id] for check in plan.checks if check.id in answers)
     known = stopping(plan, results, on_violation)
     if known:
         verdict = Verdict(
@@ -296,7 +299,19 @@ def _check_columns(applied: Applied, plan: Plan, on_violation: str, at: datetime
             settings=verification.settings,
         )
         message = f"{verdict.summary()}. The stream was not started."
-        raise refusal(plan.contract, plan.dataset, applied, verdict, None, message=message)
+        raise refusal(plan.contract, plan.dataset, given.applied, verdict, None, message=message)
+
+
+def _frozen_types(plan: Plan, applied: Applied | None) -> dict[str, CheckResult]:
+    """The types that a frozen schema refuses for the column, whatever is in it; a table's rows would be counted."""
+    found: dict[str, CheckResult] = {}
+    for cause in applied.frozen if applied is not None else ():
+        for check in plan.checks:
+            if applied is not None and isinstance(check.rule, HasType) and check.path == cause.path:
+                was, promised = applied.originals.get(check.path), check.rule.type
+                message = f"{check.field} is {was}; the contract promises {promised}"
+                found[check.id] = check.result(Status.FAILED, observed=was, threshold=str(promised), message=message)
+    return found
 
 
 def _check_watermark(df: DataFrame, plan: Plan, watermark: timedelta, timestamp_field: str | None) -> None:
