@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
@@ -138,8 +138,43 @@ def build_plan(contract: Contract, dataset: Dataset) -> Plan:
     return Plan(contract, dataset, tuple(_with_ids(dataset, checks)))
 
 
+def path_inside(fields: Sequence[Field], dotted: str) -> Path | None:
+    """The path of a field by the name that results give it, such as `items.at`; None where there is none."""
+    way = _way_inside(fields, dotted)
+    return way[0] if way is not None else None
+
+
+def _way_inside(fields: Sequence[Field], dotted: str) -> tuple[Path, tuple[Field, ...]] | None:
+    """As `path_inside`, with the fields that it leads through, the one it leads to last."""
+    return next((way for name, *way in _named(fields, (), (), ()) if name == dotted), None)  # type: ignore[return-value]
+
+
+def _named(
+    fields: Sequence[Field], names: tuple[str, ...], path: Path, over: tuple[Field, ...]
+) -> Iterator[tuple[str, Path, tuple[Field, ...]]]:
+    for field in fields:
+        yield from _parts(field, (*names, field.name), (*path, field.column), over)
+
+
+def _parts(
+    field: Field, names: tuple[str, ...], path: Path, over: tuple[Field, ...]
+) -> Iterator[tuple[str, Path, tuple[Field, ...]]]:
+    way = (*over, field)
+    yield ".".join(names), path, way
+    yield from _named(field.fields, _without_trailing_item(path, names), path, way)
+    for hop, part in ((Hop.ITEM, field.item), (Hop.KEY, field.key), (Hop.VALUE, field.value)):
+        if part is not None:
+            yield from _parts(part, (*names, hop.value), (*path, hop), way)
+
+
 def _primary_key_fields(dataset: Dataset) -> frozenset[str]:
-    return frozenset(name for rule in dataset.rules if isinstance(rule, PrimaryKey) for name in rule.fields)
+    named = (name for rule in dataset.rules if isinstance(rule, PrimaryKey) for name in rule.fields)
+    return frozenset(_plain(name) if dataset.trail(name) is None else name for name in named)
+
+
+def _plain(name: str) -> str:
+    """`items.sku` for `items[].sku`."""
+    return name.replace("[]", "")
 
 
 def _field_checks(
@@ -195,12 +230,10 @@ def _hides_a_part(part: Field, pii_class: str | None) -> bool:
 
 def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None) -> Check:
     names: tuple[str, ...] = getattr(rule, "fields", ())
-    trails = [dataset.trail(name) for name in names]
-    keys = tuple(
-        # A name the contract does not declare is looked for in the table, and reported when it is not there.
-        tuple(step.column for step in trail) if trail is not None else (name,)
-        for name, trail in zip(names, trails, strict=True)
-    )
+    ways = [way_to(dataset, name) for name in names]
+    trails = [way[1] if way is not None else None for way in ways]
+    # A name the contract does not declare is looked for in the table, and reported when it is not there.
+    keys = tuple(way[0] if way is not None else (name,) for name, way in zip(names, ways, strict=True))
     masked = any(
         trail is not None
         and (
@@ -216,6 +249,17 @@ def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None) -> Check
         key_names=names,
         masked=masked or (bool(names) and pii_class is not None and any(trail is None for trail in trails)),
     )
+
+
+def way_to(dataset: Dataset, name: str) -> tuple[Path, tuple[Field, ...]] | None:
+    """The path of a field that a rule of the dataset names, and the fields that it leads through, that one last.
+
+    What is inside an array is named as results name it, `items.sku`, or `items[].sku`. None where there is none.
+    """
+    trail = dataset.trail(name)
+    if trail is not None:
+        return tuple(step.column for step in trail), trail
+    return _way_inside(dataset.fields, _plain(name))
 
 
 def _with_ids(dataset: Dataset, checks: Iterable[Check]) -> Iterator[Check]:

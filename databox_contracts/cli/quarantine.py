@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from databox_contracts.cli.progress import terminal_progress
-from databox_contracts.cli.verify import moment, reference
+from databox_contracts.cli.verify import add_schema_modes, moment, reference, schema_modes
 from databox_contracts.errors import ContractViolationError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the table of a dataset that foreign keys or completeness name, repeatable",
     )
+    add_schema_modes(replay)
     replay.add_argument("--master", metavar="URL", default="local[*]", help="Spark master, or sc:// for Spark Connect")
     replay.add_argument(
         "--as-of",
@@ -170,6 +171,7 @@ def _replay(args: argparse.Namespace) -> int:
     contract = load_contract(args.contract)
     dataset = contract.dataset(args.dataset)
     references = dict(reference(text) for text in args.reference)
+    modes = schema_modes(args, contract, dataset)
     place = _place(args)
     # Before Spark is started, which takes its time.
     named_batches(place, open_batches(place), args.batch or [])
@@ -186,6 +188,7 @@ def _replay(args: argparse.Namespace) -> int:
                 as_of=args.as_of,
                 timestamp_field=args.timestamp_field,
                 references=opened,
+                schema_modes=modes,
                 progress=progress,
             )
         except SPARK_ERRORS as error:

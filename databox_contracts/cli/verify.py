@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING
 from databox_contracts.cli.progress import terminal_progress
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import Status, Verdict
+from databox_contracts.rules import HasType, Undeclared
+from databox_contracts.schema_modes import effective_modes, parse_modes_text
 
 if TYPE_CHECKING:
-    from databox_contracts.model import Contract, Dataset, Server
+    from databox_contracts.model import Contract, Dataset, Mode, Server
     from databox_contracts.telemetry.prometheus import PrometheusMetrics
 
+_BY_MODES = (HasType.kind, Undeclared.kind)
 _MARKS = {Status.FAILED: "FAILED", Status.NOT_EVALUATED: "NOT EVALUATED", Status.SKIPPED: "skipped"}
 
 
@@ -39,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the table of a dataset that foreign keys or completeness name, repeatable",
     )
+    add_schema_modes(parser)
     parser.add_argument("--master", metavar="URL", default="local[*]", help="Spark master, or sc:// for Spark Connect")
     parser.add_argument("--samples", metavar="N", type=_count, default=5, help="values shown for each failed rule")
     parser.add_argument(
@@ -60,15 +65,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
+def add_schema_modes(parser: argparse.ArgumentParser) -> None:
+    """Declare `--schema-modes`."""
+    parser.add_argument(
+        "--schema-modes",
+        metavar="MODES",
+        help="what becomes of data that the contract does not know, before what it says itself: evolve, freeze,"
+        " discard_row or discard_value, or some of tables, columns and data_type: columns=freeze,data_type=discard_row",
+    )
+
+
+def schema_modes(args: argparse.Namespace, contract: Contract, dataset: Dataset) -> Mapping[str, Mode]:
+    """The modes that were asked for. Raises `DataboxError` for what is none, before Spark is started."""
+    found = parse_modes_text(args.schema_modes, whose="--schema-modes") if args.schema_modes is not None else {}
+    effective_modes(contract, dataset, run=found)
+    return found
+
+
 def run(args: argparse.Namespace) -> int:
     """0 the contract holds, 1 it is violated, 2 it could not be verified."""
     from databox_contracts.formats import load_contract
 
     contract = load_contract(args.contract)
     dataset = contract.dataset(args.dataset)
+    modes = schema_modes(args, contract, dataset)
     path, data_format = _place(args, contract, dataset)
     metrics = _metrics() if args.metrics_file is not None else None
-    verdict, seconds = _verify(args, contract, dataset, path, data_format)
+    verdict, seconds = _verify(args, contract, dataset, path, data_format, modes)
     if metrics is not None:
         metrics.record_verdict(verdict, seconds)
         metrics.write(args.metrics_file)
@@ -87,6 +110,8 @@ def describe(verdict: Verdict) -> str:
             lines.append(f"{_MARKS[result.status]:<13} {result.severity:<8} {result.id}: {result.message}")
             if result.samples:
                 lines.append(f"{'':<13} {'':<8} e.g. {', '.join(map(str, result.samples))}")
+        elif result.message and result.rule in _BY_MODES:
+            lines.append(f"{'note':<13} {'':<8} {result.id}: {result.message}")
     numbers = ", ".join(
         f"{len(verdict.with_status(status))} {word}"
         for status, word in (
@@ -143,7 +168,12 @@ def _server(name: str, contract: Contract) -> Server:
 
 
 def _verify(
-    args: argparse.Namespace, contract: Contract, dataset: Dataset, path: str, data_format: str | None
+    args: argparse.Namespace,
+    contract: Contract,
+    dataset: Dataset,
+    path: str,
+    data_format: str | None,
+    modes: Mapping[str, Mode],
 ) -> tuple[Verdict, float]:
     """The verdict, and how long it took once there was a session."""
     from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
@@ -179,6 +209,7 @@ def _verify(
                 references=opened,
                 trusted_files=files,
                 progress=progress,
+                schema_modes=modes,
             )
             return verdict, monotonic() - began
         except SPARK_ERRORS as error:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import dagster as dg
 
 from databox_contracts.dagster.evaluations import evaluate_table, only_warns
-from databox_contracts.dagster.io import require_dataframe, require_manager, session_of
+from databox_contracts.dagster.io import (
+    SCHEMA_MODES_TAG,
+    ContractIOManager,
+    reference_keys,
+    require_dataframe,
+    require_manager,
+    session_of,
+)
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import (
     CheckGroup,
@@ -21,7 +28,8 @@ from databox_contracts.dagster.specs import (
 )
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.errors import DataboxError
-from databox_contracts.model import Contract, Dataset
+from databox_contracts.model import Contract, Dataset, Mode
+from databox_contracts.schema_modes import ModesGiven, effective_modes, narrowed, parse_modes, parse_modes_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 ContractOrPath: TypeAlias = Contract | str | Path
 AssetOrKey: TypeAlias = "dg.AssetsDefinition | dg.AssetSpec | dg.AssetKey | str | list[str]"
 Load: TypeAlias = "Callable[[SparkSession], DataFrame]"
+LoadReferences: TypeAlias = "Callable[[SparkSession], Mapping[str, DataFrame]]"
 
 
 def build_contract_checks(
@@ -45,6 +54,8 @@ def build_contract_checks(
     spark_resource_key: str = "spark",
     io_manager_key: str = "io_manager",
     on_violation: Literal["fail", "warn"] = "fail",
+    schema_modes: ModesGiven = None,
+    references: Mapping[str, Any] | LoadReferences | None = None,
     samples: int = 5,
     retry_policy: dg.RetryPolicy | None = None,
     op_tags: Mapping[str, Any] | None = None,
@@ -58,6 +69,15 @@ def build_contract_checks(
     resource `spark_resource_key`: anything with a `spark_session`. Asset keys are the translator's; for one table,
     `asset_key` says which asset it is. Where `assets` are given, a check on any other asset is an error, as Dagster
     itself takes a misspelt key for an asset of its own. With `on_violation="warn"` nothing blocks.
+
+    `references` maps the datasets that foreign keys and completeness name to the assets they are
+    (`{"weather.stations": "weather/stations"}`), whose published tables the `ContractIOManager` reads; or it is a
+    function that makes the tables by name of a Spark session, in the run. The checks of a table wait for those assets.
+    `schema_modes` is what becomes of data that the contract does not know: a word (evolve, freeze, discard_row,
+    discard_value), or a mapping from some of tables, columns and data_type; it goes before that of the
+    `ContractIOManager` if that has the table, and a run's tag `databox/schema_modes` before both. Nothing is discarded
+    from a table that is published: the rules are judged over what the modes would leave of it, and the results say
+    what they would discard.
 
     A violated error rule fails the check, blocks what is downstream in the same run, and is not retried. A table that
     cannot be read is an error of the run, not a failed check. Raises `ContractError` for a contract that cannot be
@@ -82,6 +102,8 @@ def build_contract_checks(
     if on_violation not in ("fail", "warn"):
         raise DataboxError(f"unknown on_violation {on_violation!r} for checks", hint="Use one of fail, warn.")
     using = translator if translator is not None else ContractTranslator()
+    given_modes = parse_modes(schema_modes)
+    referenced = References(references, io_manager_key)
     known = None if assets is None else [key for asset in assets for key in _keys(asset)]
     checks = []
     for contract, table in tables:
@@ -94,13 +116,15 @@ def build_contract_checks(
         else:
             source = Published(key, io_manager_key)
         groups = check_groups(contract, table, using)
-        step = CheckStep(key, contract, table, groups, on_violation, samples, source)
+        effective_modes(contract, table, asset=given_modes)
+        own = referenced.of(key)
+        step = CheckStep(key, contract, table, groups, on_violation, samples, source, own, given_modes)
         checks.append(
             dg.multi_asset_check(
                 name=f"{key.to_python_identifier()}_contract",
-                specs=check_specs(contract, table, groups, key),
+                specs=check_specs(contract, table, groups, key, deps=own.assets.values()),
                 can_subset=True,
-                required_resource_keys={source.resource_key},
+                required_resource_keys={source.resource_key, *own.resource_keys},
                 retry_policy=retry_policy,
                 op_tags=op_tags,
                 pool=pool,
@@ -111,11 +135,16 @@ def build_contract_checks(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What was opened: `untyped` for text that the contract has to cast."""
+    """What was opened: `untyped` for text that the contract has to cast, `ours` if a `ContractIOManager` published it.
+
+    `modes` are the schema modes that the code location has for it.
+    """
 
     df: DataFrame
     version: str | None = None
     untyped: bool = False
+    ours: bool = False
+    modes: ModesGiven = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +156,16 @@ class Published:
 
     def open(self, resources: Any) -> Table:
         """Raises `UnreadableTableError`."""
-        manager = require_manager(resources, self.resource_key, self.key.to_user_string())
+        manager = self._manager(resources)
         version = manager.place(self.key).current_version()
-        return Table(manager.read(self.key), version)
+        return Table(manager.read(self.key), version, ours=True, modes=manager.schema_modes)
+
+    def session(self, resources: Any) -> SparkSession:
+        """The IO manager's."""
+        return self._manager(resources).spark_session
+
+    def _manager(self, resources: Any) -> ContractIOManager:
+        return require_manager(resources, self.resource_key, self.key.to_user_string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +182,12 @@ class Files:
         from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
 
         chosen = self.data_format or guess_format(self.location)
-        spark = session_of(getattr(resources, self.resource_key))
-        df = read_table(spark, self.location, format=chosen, options=self.options)
+        df = read_table(self.session(resources), self.location, format=chosen, options=self.options)
         return Table(df, untyped=chosen in UNTYPED)
+
+    def session(self, resources: Any) -> SparkSession:
+        """That of the Spark resource."""
+        return session_of(getattr(resources, self.resource_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +199,52 @@ class Loaded:
 
     def open(self, resources: Any) -> Table:
         """What the user's function raises passes through."""
-        df = self.load(session_of(getattr(resources, self.resource_key)))
+        df = self.load(self.session(resources))
         return Table(require_dataframe(df, getattr(self.load, "__name__", "load")))
+
+    def session(self, resources: Any) -> SparkSession:
+        """That of the Spark resource."""
+        return session_of(getattr(resources, self.resource_key))
 
 
 Source: TypeAlias = Published | Files | Loaded
+
+
+class References:
+    """The tables that rules refer to: published ones of assets, or what a function of the user's makes in the run.
+
+    Raises `DataboxError` for what is neither.
+    """
+
+    def __init__(self, given: Mapping[str, Any] | LoadReferences | None, io_manager_key: str) -> None:
+        self.load: LoadReferences | None = given if callable(given) else None
+        self.assets = reference_keys(given or {}) if self.load is None else {}  # type: ignore[arg-type]
+        self.io_manager_key = io_manager_key
+
+    def of(self, key: dg.AssetKey) -> References:
+        """Those for one table. Of a table that refers to itself, the rows that are judged are meant."""
+        own = References(self.load, self.io_manager_key)
+        own.assets = {name: asset for name, asset in self.assets.items() if asset != key}
+        return own
+
+    @property
+    def resource_keys(self) -> tuple[str, ...]:
+        """The resources that they are read with, beside the table's own."""
+        return (self.io_manager_key,) if self.assets else ()
+
+    def open(self, resources: Any, session: Callable[[], SparkSession], name: str) -> dict[str, DataFrame]:
+        """The tables by name. Raises `UnreadableTableError`; what the user's function raises passes through."""
+        if self.load is not None:
+            tables = self.load(session())
+            if not isinstance(tables, Mapping):
+                raise DataboxError(
+                    f"the references of {name} are {type(tables).__name__}, and have to be DataFrames by name",
+                    hint='Return a mapping such as {"weather.stations": df}.',
+                )
+            return {str(to): require_dataframe(df, f"references[{to!r}]") for to, df in tables.items()}
+        if not self.assets:
+            return {}
+        return require_manager(resources, self.io_manager_key, name).references(self.assets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +258,8 @@ class CheckStep:
     on_violation: str
     samples: int
     source: Source
+    references: References
+    schema_modes: Mapping[str, Mode]
 
     def compute(self) -> Callable[..., Iterator[dg.AssetCheckResult]]:
         """The function that Dagster calls."""
@@ -192,7 +274,10 @@ class CheckStep:
         """Verify the table and report the checks that are selected."""
         selected = {check.name for check in context.selected_asset_check_keys}
         groups = [group for group in self.groups if group.name in selected]
+        tagged = context.run.tags.get(SCHEMA_MODES_TAG)
+        run_modes = parse_modes_text(tagged, whose=f"the tag {SCHEMA_MODES_TAG}") if tagged is not None else None
         table = self.source.open(context.resources)
+        name = self.key.to_user_string()
         evaluation = evaluate_table(
             table.df,
             self.contract,
@@ -201,7 +286,10 @@ class CheckStep:
             lenient=only_warns(self.contract, self.on_violation),
             readable_version=table.version,
             untyped=table.untyped,
-            progress=logged_progress(context.log, self.key.to_user_string()),
+            references=self.references.open(context.resources, lambda: self.source.session(context.resources), name),
+            progress=logged_progress(context.log, name),
+            schema_modes=narrowed(table.modes, self.schema_modes, run_modes),
+            ours=table.ours,
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

@@ -274,6 +274,7 @@ class ContractStep:
             references=self._tables(manager),
             progress=logged_progress(context.log, self.key.to_user_string()),
             schema_modes=modes,
+            ours=True,
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

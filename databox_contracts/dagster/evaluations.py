@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from databox_contracts.spark import Publication
+    from databox_contracts.spark.modes import Counts, Discarded
     from databox_contracts.spark.progress import OnProgress
 
 MOST_NAMED: Final = 10
@@ -58,7 +59,8 @@ class Evaluation:
     """A verdict on a table with what became of the table.
 
     `publication` is None where a published table was only read; `readable_version` is then the one that was read, None
-    for a table that is not ours. `lenient` says that violations do not stop anything: they were let through or held.
+    for a table that is not ours, and `would_discard` says what the schema modes in force would have left out of it, if
+    anything. `lenient` says that violations do not stop anything: they were let through or held.
     """
 
     contract: Contract
@@ -67,6 +69,7 @@ class Evaluation:
     publication: Publication | None = None
     readable_version: str | None = None
     lenient: bool = False
+    would_discard: Counts | None = None
 
     @property
     def left_out(self) -> str:
@@ -130,7 +133,8 @@ class Evaluation:
             check_name=name,
             passed=passed,
             severity=dg.AssetCheckSeverity.ERROR if stops or passed else dg.AssetCheckSeverity.WARN,
-            description="; ".join(_sentence(result) for result in broken[:MOST_NAMED]) or _all_well(results, passed),
+            description="; ".join(_sentence(result) for result in broken[:MOST_NAMED])
+            or _all_well(results, passed) + self._would_discard(),
             metadata={
                 **self.metadata(),
                 **_rule_counts(results),
@@ -141,7 +145,18 @@ class Evaluation:
     def _fate(self) -> dict[str, Any]:
         publication = self.publication
         if publication is None:
-            return {"rows_in": self.verdict.row_count, **_readable(self.readable_version)}
+            looked_at = {"rows_in": self.verdict.row_count, **_readable(self.readable_version)}
+            counts = self.would_discard
+            if counts is None:
+                return looked_at
+            return {
+                **looked_at,
+                "rows_in": counts.rows_in,
+                "rows_would_be_discarded": counts.rows_discarded,
+                "elements_would_be_discarded": counts.elements_discarded,
+                "values_would_be_discarded": counts.values_discarded,
+                "would_be_discarded": _discarded_table(counts.discarded),
+            }
         facts: dict[str, Any] = {
             "published": publication.published,
             "on_violation": publication.on_violation,
@@ -156,6 +171,13 @@ class Evaluation:
         if publication.quarantine is not None:
             facts["quarantine"] = dg.MetadataValue.path(str(publication.quarantine))
         return facts
+
+    def _would_discard(self) -> str:
+        if self.would_discard is None:
+            return ""
+        named = list(dict.fromkeys(one.field for one in self.would_discard.discarded))
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return f"; the schema modes would discard something of {', '.join(named[:MOST_NAMED])}{more}"
 
     def _what_happened(self, key: dg.AssetKey) -> str:
         stopping = [result for result in self.verdict.results if result.stops]
@@ -184,12 +206,16 @@ def evaluate_table(
     references: Mapping[str, DataFrame] | None = None,
     progress: OnProgress | None = None,
     schema_modes: ModesGiven = None,
+    ours: bool = False,
 ) -> Evaluation:
-    """Verify a table that nothing is to be done with. Errors of Spark pass through."""
-    from databox_contracts.spark import verify
+    """Verify a table that nothing is to be done with. Errors of Spark pass through.
+
+    `ours` is a table that was published under this contract, and by this project.
+    """
+    from databox_contracts.spark.verification import verify_published
 
     started = time.monotonic()
-    verdict = verify(
+    verdict, would_discard = verify_published(
         df,
         contract,
         dataset,
@@ -198,8 +224,16 @@ def evaluate_table(
         references=references,
         progress=progress,
         schema_modes=schema_modes,
+        ours=ours,
     )
-    return Evaluation(contract, verdict, time.monotonic() - started, readable_version=readable_version, lenient=lenient)
+    return Evaluation(
+        contract,
+        verdict,
+        time.monotonic() - started,
+        readable_version=readable_version,
+        lenient=lenient,
+        would_discard=would_discard,
+    )
 
 
 def only_warns(contract: Contract, on_violation: str) -> bool:
@@ -211,17 +245,21 @@ def _discarded(publication: Publication) -> dict[str, Any]:
     """What schema modes left out of rows that stay, and all of it by field; nothing where there is nothing."""
     if not publication.discarded:
         return {}
+    return {
+        "elements_discarded": publication.elements_discarded,
+        "values_discarded": publication.values_discarded,
+        "discarded": _discarded_table(publication.discarded),
+    }
+
+
+def _discarded_table(discarded: Iterable[Discarded]) -> dg.TableMetadataValue:
     records = [
         dg.TableRecord(
             {"field": one.field, "entity": one.entity, "mode": str(one.mode), "unit": one.unit, "count": one.count}
         )
-        for one in publication.discarded
+        for one in discarded
     ]
-    return {
-        "elements_discarded": publication.elements_discarded,
-        "values_discarded": publication.values_discarded,
-        "discarded": dg.MetadataValue.table(records=records, schema=_DISCARDED_TABLE),
-    }
+    return dg.MetadataValue.table(records=records, schema=_DISCARDED_TABLE)
 
 
 def _readable(version: str | None) -> dict[str, Any]:

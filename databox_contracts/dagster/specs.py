@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -88,15 +88,25 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
 
 
 def check_specs(
-    contract: Contract, dataset: Dataset, groups: Sequence[CheckGroup], key: dg.AssetKey
+    contract: Contract,
+    dataset: Dataset,
+    groups: Sequence[CheckGroup],
+    key: dg.AssetKey,
+    *,
+    deps: Iterable[dg.AssetKey] = (),
 ) -> list[dg.AssetCheckSpec]:
-    """One spec per group. The description holds version, owner and rules, since Dagster shows no metadata of a spec."""
+    """One spec per group, which waits for the assets `deps` beside its own.
+
+    The description holds version, owner and rules, since Dagster shows no metadata of a spec.
+    """
+    others = list(dict.fromkeys(deps))
     return [
         dg.AssetCheckSpec(
             name=group.name,
             asset=key,
             description=_group_description(contract, group),
             blocking=group.blocking,
+            additional_deps=others,
             metadata={
                 "contract_id": contract.id,
                 "contract_version": contract.version,

@@ -32,6 +32,7 @@ from databox_contracts.formats.odcs_types import (
 from databox_contracts.formats.odcs_values import NUMERIC
 from databox_contracts.formats.reading import Section, nearest
 from databox_contracts.model import Dataset, Field, SchemaModes
+from databox_contracts.plan import way_to
 from databox_contracts.rules import ForeignKey, PrimaryKey, Required, Rule, Unique
 
 _ELEMENT_DOCUMENTATION: Final = ("id", "synonyms", "authoritativeDefinitions")
@@ -164,7 +165,7 @@ def _check_names(section: Section, dataset: Dataset) -> None:
             # A key is made of properties; a relationship has been looked at.
             continue
         for name in getattr(rule, "fields", ()):
-            if names and dataset.trail(name) is None:
+            if names and way_to(dataset, name) is None:
                 near = nearest(name, names)
                 hint = f"did you mean {near!r}?" if near else f"it has {', '.join(names[:10])}"
                 message = f"a rule names {name!r}, which is no property of {dataset.name!r}"

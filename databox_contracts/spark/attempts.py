@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from databox_contracts.spark.linking import open_base, own_partitions
 from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
 from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.partitioning import Partitioning
+from databox_contracts.spark.progress import Steps
 from databox_contracts.spark.publications import OnViolation, Publication
 from databox_contracts.spark.replacing import Replacement, Request
 from databox_contracts.spark.staging import Staged
@@ -35,6 +36,8 @@ from databox_contracts.spark.table_files import Layout, column, count_rows
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_table
 
+WRITING: Final = "writing rows"
+"""The step of a publish before those of its verification, as its progress names it."""
 _IS_NEW: Final = "the table is new, which its tables mode does not allow"
 
 
@@ -94,10 +97,11 @@ class Attempt:
             if self.on_violation == "quarantine":
                 return self._publish_with_quarantine(staged, counts)
             fingerprint = Fingerprint(self.layout)
-            write_table(fingerprint.of(self.df), staged.data, self.layout)
+            with self._writing():
+                write_table(fingerprint.of(self.df), staged.data, self.layout)
             self._take(counts())
             self._require_nothing_lost(fingerprint.lost())
-            self.replacement = self.replacement.with_written(staged.data)
+            self._see_what_stays(staged.data)
             rows = self._staged_rows(staged.data)
             self._require_nothing_lost(fingerprint.changed(rows))
             known = Known(read_statistics(data_files(staged.data), self.layout.schema))
@@ -137,10 +141,11 @@ class Attempt:
 
     def _publish_with_quarantine(self, staged: Staged, counts: Callable[[], Applied]) -> Publication:
         fingerprint = Fingerprint(self.layout)
-        candidate = write_flagged(self.df, self.plan, staged, self.given, self.layout, fingerprint)
+        with self._writing():
+            candidate = write_flagged(self.df, self.plan, staged, self.given, self.layout, fingerprint)
         self._take(counts())
         self._require_nothing_lost(fingerprint.lost())
-        self.replacement = self.replacement.with_written(candidate.kept, candidate.flagged)
+        self._see_what_stays(candidate.kept, candidate.flagged)
         self._require_nothing_lost(fingerprint.changed(candidate.all_rows()))
         known = candidate.known(self.plan, self.given, samples=self.samples)
         verdict = self._judge(candidate.all_rows(), known, candidate.kept, candidate.flagged)
@@ -175,6 +180,15 @@ class Attempt:
                 hint="Nothing was published. Please report this as a bug.",
             )
         return self._commit(staged, verdict, rows_published=remaining.row_count, held=held)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        """Around the write, which takes as long as the rows take to be computed: how long nobody knows."""
+        return Steps(self.given.progress, [WRITING]).step(WRITING)
+
+    def _see_what_stays(self, *written: Path) -> None:
+        """Now that the rows are written, it is known which rows of the table are left beside them."""
+        self.replacement = self.replacement.with_written(*written)
+        self.given = replace(self.given, beside=self.replacement.staying())
 
     def _apply_modes(self, *, first_load: bool) -> Callable[[], Applied]:
         """Put what the schema modes make of the table in its place; the counts are known once it is written."""

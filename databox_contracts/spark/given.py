@@ -19,7 +19,9 @@ class Given:
 
     `timestamp_field` tells a row's time where a rule names none. `references` are the other datasets that rules name,
     by `contract.dataset` or by the dataset's name alone. `progress` is told what is being done; None for nobody.
-    `applied` is what the schema modes made of the table; None where they were not applied.
+    `applied` is what the schema modes made of the table; None where they were not applied. `beside` are the rows that
+    readers will find beside those that are judged, among which a key that refers to the table itself may lead; None for
+    none.
     """
 
     as_of: datetime
@@ -27,6 +29,7 @@ class Given:
     references: Mapping[str, DataFrame] = field(default_factory=dict)
     progress: OnProgress | None = None
     applied: Applied | None = None
+    beside: DataFrame | None = None
 
     @classmethod
     def at(

@@ -23,7 +23,7 @@ from databox_contracts.spark.known import Decided, Known
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.partitioning import data_files as files_by_partition
 from databox_contracts.spark.predicates import NotEvaluableError
-from databox_contracts.spark.reasons import KeysToHold, Stamp, key_parts, rows_in, with_reasons
+from databox_contracts.spark.reasons import KeysToHold, Stamp, key_parts, parts_beside, rows_in, with_reasons
 from databox_contracts.spark.replacing import Replacement
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import Layout, relative_path
@@ -188,9 +188,9 @@ def keys_that_repeat(
         if check.id not in broken or check.severity is not Severity.ERROR or not threshold_of(check).allows_none:
             continue
         try:
-            items = everything.key_items(check)
+            items = everything.key_items(check, parts_beside(everything, replacement))
             if items is not None:
-                keyed = with_key(items, [items["k0"]])
+                keyed = with_key(items, [items[name] for name in items.columns])
             else:
                 keyed = with_key(everything.view, key_parts(everything, check, replacement))
         except NotEvaluableError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from databox_contracts.model import Field
 from databox_contracts.plan import Hop, Path
 from databox_contracts.spark.predicates import NotEvaluableError
 
@@ -40,10 +39,7 @@ def exploded(view: DataFrame, places: Sequence[tuple[str, Path]]) -> tuple[DataF
     A place is a column of the view and the steps inside it; one that is in no array has the same value in each row.
     Raises `NotEvaluableError` for places in different arrays, whose elements belong to each other in no order.
     """
-    heads = {(column, head) for column, steps in places if (head := _head(steps))}
-    if len(heads) != 1:
-        raise NotEvaluableError("its fields are in different arrays or maps")
-    [(column, head)] = heads
+    column, head = _shared_head(places)
     flat = [_follow(view[name], steps).alias(f"v{at}") for at, (name, steps) in enumerate(places) if not _head(steps)]
     rows = view.select(*flat, F.explode(values_at(view[column], head)).alias("one"))
     values = [
@@ -51,6 +47,31 @@ def exploded(view: DataFrame, places: Sequence[tuple[str, Path]]) -> tuple[DataF
         for at, (_, steps) in enumerate(places)
     ]
     return rows, values
+
+
+def values_together(view: DataFrame, places: Sequence[tuple[str, Path]], beside: Sequence[Column]) -> Column:
+    """The elements that `exploded` makes rows of, as one array of objects with the values of the places.
+
+    They are called k0, k1 and so on. The values `beside` come after them, the same in each element. Raises
+    `NotEvaluableError` as `exploded` does.
+    """
+    column, head = _shared_head(places)
+
+    def together(one: Column) -> Column:
+        own = [
+            _follow(one, steps[len(head) :]) if _head(steps) else _follow(view[name], steps) for name, steps in places
+        ]
+        return F.struct(*(value.alias(f"k{at}") for at, value in enumerate((*own, *beside))))
+
+    return F.transform(values_at(view[column], head), together)
+
+
+def _shared_head(places: Sequence[tuple[str, Path]]) -> tuple[str, Path]:
+    heads = {(column, head) for column, steps in places if (head := _head(steps))}
+    if len(heads) != 1:
+        raise NotEvaluableError("its fields are in different arrays or maps")
+    [found] = heads
+    return found
 
 
 def _head(steps: Path) -> Path:
@@ -63,22 +84,3 @@ def _follow(value: Column, steps: Path) -> Column:
     for step in steps:
         value = value.getField(str(step))
     return value
-
-
-def path_inside(fields: Sequence[Field], dotted: str) -> Path | None:
-    """The path of a field by the name that results give it, such as `items.at`; None where there is none."""
-    return next((path for name, path in _named(fields, (), ()) if name == dotted), None)
-
-
-def _named(fields: Sequence[Field], names: tuple[str, ...], path: Path) -> Iterator[tuple[str, Path]]:
-    for field in fields:
-        yield from _parts(field, (*names, field.name), (*path, field.column))
-
-
-def _parts(field: Field, names: tuple[str, ...], path: Path) -> Iterator[tuple[str, Path]]:
-    yield ".".join(names), path
-    # The fields of an array's objects read as the array's own.
-    yield from _named(field.fields, names[:-1] if path[-1] is Hop.ITEM else names, path)
-    for hop, part in ((Hop.ITEM, field.item), (Hop.KEY, field.key), (Hop.VALUE, field.value)):
-        if part is not None:
-            yield from _parts(part, (*names, hop.value), (*path, hop))

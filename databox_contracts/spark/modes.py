@@ -65,7 +65,7 @@ class Applied:
 
     `df` is the table as it comes out, which is the very one that came in where nothing is changed. `frozen` are the
     causes to refuse it; `broken` says in words those that no check of a type reports. `fields` are the declared ones,
-    with those that an earlier load had.
+    with those that an earlier load had. `only_looking` says that the table stays as it came in, whatever is judged.
     """
 
     modes: SchemaModes
@@ -77,6 +77,7 @@ class Applied:
     remarks: tuple[Remark, ...]
     originals: Mapping[Path, str]
     counts: Counts | None = None
+    only_looking: bool = False
     _source: _Source | None = None
 
     @property
@@ -129,7 +130,7 @@ class Applied:
         while isinstance(named[-1], Hop):
             named = named[:-1]
         done = [
-            _DONE[unit].format(_counted(count, _NOUNS[unit]), "was" if count == 1 else "were")
+            _DONE[unit].format(_counted(count, _NOUNS[unit]), self._verb(count))
             for cause, unit, count in (self.counts.fields if self.counts is not None else ())
             if count
             and unit in _DONE
@@ -144,7 +145,11 @@ class Applied:
         fields = self.counts.fields if self.counts is not None else ()
         found = [(unit, count) for cause, unit, count in fields if cause.field == remark.name and unit in _NOUNS]
         lost = ", ".join(_counted(count, _NOUNS[unit]) for unit, count in found)
-        return f"{remark.name} is not declared, and left out{f' with {lost}' if lost else ''}"
+        done = "would be left out" if self.only_looking else "left out"
+        return f"{remark.name} is not declared, and {done}{f' with {lost}' if lost else ''}"
+
+    def _verb(self, count: int) -> str:
+        return "would be" if self.only_looking else "was" if count == 1 else "were"
 
 
 _NOUNS: Final = {Unit.ROWS: "row", Unit.ELEMENTS: "element", Unit.VALUES: "value", Unit.VARIANTS: "value"}

@@ -122,7 +122,7 @@ class Walk:
 
     def _undeclared(self, column: StructField, path: Path, names: tuple[str, ...], table: str) -> tuple[Shaped, Mode]:
         dotted = ".".join((*names, column.name))
-        nested = _holds_objects(column.dataType)
+        nested = holds_objects(column.dataType)
         entity = "tables" if nested else "columns"
         mode = self.modes.tables if nested else self.modes.columns
         self.remarks.append(Remark(dotted, entity, mode))
@@ -273,8 +273,8 @@ def spark_type_for(field: Field) -> SparkType | None:
             return spark_type_of(field.type)
 
 
-def _holds_objects(actual: SparkType) -> bool:
+def holds_objects(actual: SparkType) -> bool:
     """Whether it is a table in a column: an array of objects."""
     return isinstance(actual, ArrayType) and (
-        isinstance(actual.elementType, StructType) or _holds_objects(actual.elementType)
+        isinstance(actual.elementType, StructType) or holds_objects(actual.elementType)
     )

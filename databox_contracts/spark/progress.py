@@ -27,6 +27,8 @@ class Progress:
 
     def __str__(self) -> str:
         parts = f", {self.done} of {self.parts} parts" if self.parts else ""
+        if self.steps == 1:
+            return f"{self.doing}{parts} ({self.seconds:.0f} s)"
         return f"{self.doing}{parts} (step {self.step} of {self.steps}, {self.seconds:.0f} s)"
 
 

@@ -17,6 +17,7 @@ from databox_contracts.plan import Check, Plan
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import comparable
 from databox_contracts.spark.replacing import Replacement
+from databox_contracts.spark.table_view import item_parts
 from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.writing import write_parquet
 
@@ -69,9 +70,13 @@ class KeysToHold:
 
 def key_parts(verification: Verification, check: Check, replacement: Replacement | None) -> list[Column]:
     """The parts of a key, and the partition it is of where keys are promises about partitions."""
+    return [*verification.key_columns(check), *parts_beside(verification, replacement)]
+
+
+def parts_beside(verification: Verification, replacement: Replacement | None) -> list[Column]:
+    """The partition that a key is of, where keys are promises about partitions; else nothing."""
     columns = {name: verification.view[positional(at)] for at, name in enumerate(verification.names)}
-    own = verification.key_columns(check)
-    return own if replacement is None else [*own, *replacement.place_of(columns)]
+    return replacement.place_of(columns) if replacement is not None else []
 
 
 def with_reasons(rows: DataFrame, stamp: Stamp, repeated: Sequence[KeysToHold]) -> DataFrame:
@@ -104,11 +109,15 @@ def with_reasons(rows: DataFrame, stamp: Stamp, repeated: Sequence[KeysToHold]) 
     view = verification.view
     marked = view.withColumns(columns) if columns else view
     for at, (one, (found, inside)) in enumerate(zip(repeated, parts, strict=True)):
-        names = [f"key_{at}_{n}" for n in range(len(found))]
-        keys = rows.sparkSession.read.parquet(str(one.path)).toDF(*names)
+        keys = rows.sparkSession.read.parquet(str(one.path))
+        names = [f"key_{at}_{n}" for n in range(len(keys.columns))]
+        keys = keys.toDF(*names)
         if inside:
             # A row has many values: which rows have one of the keys is found out by their places in the files.
-            having = view.select(*place_names, F.explode(found[0]).alias(names[0])).join(keys, names, "left_semi")
+            values = view.select(*place_names, F.explode(found[0]).alias("one"))
+            having = item_parts(values, len(names), keep=place_names, prefix=f"key_{at}_").join(
+                keys, names, "left_semi"
+            )
             keys, names = having.select(*place_names).distinct(), place_names
         marked = marked.join(keys.withColumn(f"reason_{one.check.id}", F.lit(one.check.id)), names, "left")
     broken = [F.col(f"`reason_{check.id}`") for check in stamp.plan.checks if f"reason_{check.id}" in marked.columns]
@@ -123,7 +132,7 @@ def _parts_of(
     for one in verification.matchings:
         if one.check.id == check.id:
             return one.parts, one.inside
-    values = verification.key_values(check)
+    values = verification.key_values(check, parts_beside(verification, replacement))
     if values is not None:
         return [values], True
     return comparable(verification.view, key_parts(verification, check, replacement)), False

@@ -14,10 +14,11 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType, TimestampType
 
 from databox_contracts.errors import ContractViolationError, PublicationError, UnreadableTableError
+from databox_contracts.model import SchemaModes
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import ForeignKey, RowCount, Scope
-from databox_contracts.schema_modes import effective_modes, is_incomplete
+from databox_contracts.schema_modes import is_incomplete
 from databox_contracts.spark.attempts import hides
 from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.given import Given
@@ -89,6 +90,7 @@ class Releasing:
         store: VersionStore,
         staged: Staged,
         batches: Sequence[HeldBatch],
+        modes: SchemaModes,
     ) -> None:
         self.spark = spark
         self.plan = plan
@@ -100,6 +102,7 @@ class Releasing:
         self.given = given
         self.batches = {batch.path.name: batch for batch in batches}
         self.layout = layout
+        self.modes = modes
         self.store = store
         self.staged = staged
         self.replacement = Replacement(Request("append", scope=scope), str(place.link), Partitioning())
@@ -176,12 +179,12 @@ class Releasing:
     def _apply_modes(self, held: DataFrame) -> None:
         contract, dataset, rows = self.plan.contract, self.plan.dataset, self._own(held)
         known = self.layout.schema if is_incomplete(dataset) else None
-        applied = apply_modes(rows, contract, dataset, effective_modes(contract, dataset), known=known)
+        applied = apply_modes(rows, contract, dataset, self.modes, known=known)
         if applied.df is not rows:
             raise PublicationError(
                 str(self.place.link),
-                "the contract's schema modes would change held rows, and not those that are in the table",
-                hint="Publish the whole table under this contract first.",
+                "the schema modes would change held rows, and not those that are in the table",
+                hint="Name the modes that the table was published with, or publish all of it under these first.",
             )
         self.given = replace(self.given, applied=applied)
 

@@ -136,6 +136,13 @@ class Replacement:
         near = self._neighbours()
         return rows.unionByName(self.base.read(near)) if self.base is not None and near else rows
 
+    def staying(self) -> DataFrame | None:
+        """The rows that stay in the table beside those that are published; None where there are none."""
+        if self.published is not None:
+            return self.published
+        near = [inside for inside in self.base.rows if self.stays(inside)] if self.base is not None else []
+        return self.base.read(near) if self.base is not None and near else None
+
     def place_of(self, columns: Mapping[str, Column]) -> list[Column]:
         """The parts that a key has beside its own: the partition, which is never null; none if keys are the table's."""
         return [F.struct(*(columns[name] for name in self.partitioning.names))] if self.by_partition else []

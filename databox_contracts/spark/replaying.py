@@ -15,6 +15,7 @@ from databox_contracts.errors import PublicationError, UnreadableTableError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Verdict
+from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.progress import OnProgress
@@ -113,6 +114,7 @@ def replay(
     as_of: datetime | None = None,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    schema_modes: ModesGiven = None,
     progress: OnProgress | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Replay:
@@ -127,14 +129,17 @@ def replay(
 
     `batches` are the names of the batches to look at. If none are named those are passed over whose rows are copies of
     the table's, were not held back from this table, or were held back from what a later publish replaced; the last may
-    be named. The other arguments are those of `publish`. The contract's schema modes change nothing in held rows, and
-    a grace period does not release what breaks a rule.
+    be named. The other arguments are those of `publish`. Schema modes say what else a table may have than the
+    contract declares, so name those that the rows were published with; they change nothing in held rows. A grace period
+    does not release what breaks a rule.
 
-    Raises `UnreadableTableError` where there is no table, `PublicationError` for batches that cannot be released, and
-    `ContractViolationError` with the verdict where a rule that belongs to no row keeps everything held.
+    Raises `UnreadableTableError` where there is no table, `PublicationError` for batches that cannot be released or
+    that schema modes would change, `DataboxError` for modes that there are not, and `ContractViolationError` with the
+    verdict where a rule that belongs to no row keeps everything held.
     """
     plan = build_plan(contract, contract.dataset(dataset))
     Request("append", scope=scope).check(str(place.link), partitioned=True)
+    modes = effective_modes(contract, plan.dataset, run=schema_modes)
     given = Given.at(as_of or clock(), timestamp_field, references, progress)
     path = str(place.link)
     try:
@@ -153,7 +158,7 @@ def replay(
             if looked:
                 run = run_id or secrets.token_hex(8)
                 releasing = Releasing(
-                    spark, plan, place, scope, run, samples, clock, given, layout, store, staged, looked
+                    spark, plan, place, scope, run, samples, clock, given, layout, store, staged, looked, modes
                 )
                 outcome = releasing.run()
     except OSError as error:

@@ -115,7 +115,8 @@ def _foreign_key(prepared: Preparation, check: Check, rule: rules.ForeignKey) ->
     itself = reference is None and own_dataset(rule.to, prepared.plan.contract) is prepared.plan.dataset
     if reference is None and not itself:
         raise not_given(rule.to)
-    values = prepared.key_values(check)
+    # Of several fields, each row refers once.
+    values = prepared.key_values(check) if len(check.keys) == 1 else None
     inside = values is not None
     if values is not None:
         own = [(values, prepared.locate(check.keys[0]).type)]
@@ -123,12 +124,15 @@ def _foreign_key(prepared: Preparation, check: Check, rule: rules.ForeignKey) ->
         own = [prepared.single(path, name) for name, path in zip(check.key_names, check.keys, strict=True)]
     if not own:
         raise NotEvaluableError("it names no field")
+    if reference is None:
+        beside = prepared.given.beside
+        reference = prepared.table if beside is None else prepared.table.unionByName(beside)
     prepared.matchings.append(
         matching(
             check,
             prepared.plan,
             own,
-            reference if reference is not None else prepared.table,
+            reference,
             inside=inside,
             itself=itself,
             case_sensitive=prepared.case_sensitive,

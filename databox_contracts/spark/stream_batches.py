@@ -15,15 +15,19 @@ from typing import Final
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.errors import PublicationError
 from databox_contracts.plan import Check, Plan
-from databox_contracts.results import CheckResult, Verdict
+from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Scope, Severity
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.holding import keys_without_match
+from databox_contracts.spark.modes import Applied, Counts, Discarded
+from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reasons import REASON, KeysToHold, Stamp, rows_in, with_reasons
 from databox_contracts.spark.staging import Staged
+from databox_contracts.spark.stream_columns import StreamModes
 from databox_contracts.spark.stream_journal import Progress, StreamJournal
 from databox_contracts.spark.stream_keys import Clock, SeenKeys
 from databox_contracts.spark.stream_reports import BatchReport
@@ -50,6 +54,7 @@ class Batches:
     references: Mapping[str, DataFrame] | None
     clock: Callable[[], datetime]
     on_batch: Callable[[BatchReport], None] | None
+    modes: StreamModes
 
     def process(self, df: DataFrame, batch: int) -> BatchReport:
         """Judge one batch and hand it on, or find that this was done before a restart.
@@ -101,15 +106,16 @@ class _Batch:
         self.repeated: list[KeysToHold] = []
         self.newest = newest_before
         self.late = 0
+        self.applied: Applied | None = None
 
     def run(self) -> BatchReport:
+        if self.of.modes.leaves_out and self.of.sink.is_new():
+            return self._leave_out()
         arrived = self.staged.directory / "arrived"
-        # Written first: a micro-batch may be another one each time that it is computed.
-        write_parquet(self.df, arrived)
-        rows = self._read(arrived)
+        rows = self._write(arrived)
         with _adaptive(rows.sparkSession):
             verdict = self._judge(rows)
-            self._stop_for(verdict)
+            self._stop_for(verdict, rows)
             broken = self._broken(verdict)
             if self.on_violation == "quarantine" and broken:
                 self._split(rows, broken)
@@ -117,8 +123,54 @@ class _Batch:
                 os.rename(arrived, self.staged.data)
         return self._hand_on(verdict)
 
+    def _write(self, arrived: Path) -> DataFrame:
+        """What the schema modes make of the batch, its discards counted by the write itself."""
+        self.df, applied = self.of.modes.apply(self.df).observed()
+        # Written first: a micro-batch may be another one each time that it is computed.
+        write_parquet(self.df, arrived)
+        self.applied = applied()
+        self.given = replace(self.given, applied=self.applied)
+        return self._read(arrived)
+
     def _read(self, path: Path) -> DataFrame:
         return self.df.sparkSession.read.schema(self.df.schema).parquet(str(path))
+
+    def _leave_out(self) -> BatchReport:
+        """A batch for a table that is not there yet and must not be made: its rows are counted, no more."""
+        plan, rows = self.of.plan, self.df.count()
+        message = "the table is new, which its tables mode does not allow, and its rows are discarded"
+        report = BatchReport(
+            batch=self.batch,
+            verdict=Verdict(
+                contract=plan.contract.id,
+                version=plan.contract.version,
+                dataset=plan.dataset.name,
+                row_count=0,
+                results=tuple(check.result(Status.SKIPPED, message=message) for check in plan.checks),
+            ),
+            on_violation=self.on_violation,
+            rows_in=rows,
+            rows_discarded=rows,
+            discarded=(Discarded("tables", self.of.modes.modes.tables, plan.dataset.table_name, "rows", rows),),
+        )
+        progress = Progress(self.batch, None, None, self.newest_before, self.newest_before)
+        self.journal.intend(progress, report)
+        self.journal.finish(progress)
+        return report
+
+    def _discarded(self, rows: int) -> Counts:
+        """What was discarded before `rows` were written, if that is all that came in."""
+        counts = self.applied.counts if self.applied is not None else None
+        if counts is None:
+            return Counts(rows)
+        if counts.rows_in - counts.rows_discarded != rows:
+            raise PublicationError(
+                str(self.of.checkpoint),
+                f"{counts.rows_in} rows came in batch {self.batch}, {counts.rows_discarded} were discarded and {rows}"
+                " written",
+                hint="Nothing of it was published. Please report this as a bug.",
+            )
+        return counts
 
     # --- judging ------------------------------------------------------------------------------------------------------
 
@@ -157,19 +209,23 @@ class _Batch:
         known = F.coalesce(time, F.lit(self.newest)) if self.newest is not None else time
         return Clock(known, self.of.watermark, self.newest_before)
 
-    def _stop_for(self, verdict: Verdict) -> None:
+    def _stop_for(self, verdict: Verdict, rows: DataFrame) -> None:
         """Raise where nothing of the batch may go on."""
         if stopping(self.of.plan, verdict.results, self.on_violation):
+            rows_in = self._discarded(verdict.row_count).rows_in
             rejected = BatchReport(
                 batch=self.batch,
                 verdict=verdict,
                 on_violation=self.on_violation,
-                rows_in=verdict.row_count,
-                rows_rejected=verdict.row_count,
+                rows_in=rows_in,
+                rows_rejected=rows_in,
                 rows_late=self.late,
             )
             message = f"batch {self.batch}: {verdict.summary()}. Nothing of the batch was published."
-            raise ContractViolationError(verdict, message=message, publication=rejected)
+            plan = self.of.plan
+            raise refusal(
+                plan.contract, plan.dataset, self.applied, verdict, rows, message=message, publication=rejected
+            )
 
     def _broken(self, verdict: Verdict) -> list[CheckResult]:
         """The results for which rows have to be held."""
@@ -180,7 +236,8 @@ class _Batch:
 
     def _split(self, rows: DataFrame, broken: Sequence[CheckResult]) -> None:
         stamp = Stamp(self.of.plan, self._run_id, self.at, self.given)
-        marked = with_reasons(rows, stamp, self.repeated).drop(positional(len(rows.columns)))
+        orphaned = keys_without_match(rows, stamp, self.staged, {result.id for result in broken})
+        marked = with_reasons(rows, stamp, [*self.repeated, *orphaned]).drop(positional(len(rows.columns)))
         stamp.write(marked.where(F.size("reasons") > 0), rows.columns, self.staged.held)
         write_parquet(marked.where(F.size("reasons") == 0).drop("reasons").toDF(*rows.columns), self.staged.data)
         held = _reasons_in(self.staged.held)
@@ -207,6 +264,7 @@ class _Batch:
                 f"{verdict.row_count} rows came in batch {self.batch}, {published} are valid and {held} held",
                 hint="Nothing of it was published. Please report this as a bug.",
             )
+        counts = self._discarded(verdict.row_count)
         valid = self._read(self.staged.data)
         self.of.sink.prepare(valid, self.staged)
         for check_id, work in self.works.items():
@@ -217,12 +275,16 @@ class _Batch:
             batch=self.batch,
             verdict=verdict,
             on_violation=self.on_violation,
-            rows_in=verdict.row_count,
+            rows_in=counts.rows_in,
             rows_published=published,
             rows_quarantined=held,
+            rows_discarded=counts.rows_discarded,
             rows_late=self.late,
             version=version,
             quarantine=self.of.sink.held_in(self.staged, self.batch) if held else None,
+            elements_discarded=counts.elements_discarded,
+            values_discarded=counts.values_discarded,
+            discarded=counts.discarded,
         )
         progress = Progress(self.batch, version, before, self.newest_before, self.newest)
         self.journal.intend(progress, report)
@@ -243,6 +305,7 @@ class _Batch:
             "rows_in": report.rows_in,
             "rows_published": report.rows_published,
             "rows_quarantined": report.rows_quarantined,
+            **({"rows_discarded": report.rows_discarded} if report.discarded else {}),
             "published_at": self.at.isoformat(),
         }
 

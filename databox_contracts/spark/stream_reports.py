@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from databox_contracts.model import Mode
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Dimension, Freshness, Severity
+from databox_contracts.spark.modes import Discarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +18,11 @@ class BatchReport:
     """The metrics of one micro-batch: `rows_in` is the sum of published, quarantined, discarded and rejected rows.
 
     `rows_late` are rows whose time is before the watermark; they are judged like all others and counted in the other
-    numbers too. `version` is the table's version that has the rows, None where a function took them. `replayed` says
-    that the batch was complete before a restart and nothing was done again. `rows_rejected` are all rows of a batch
-    that stopped the stream.
+    numbers too. `rows_discarded` are those that a schema mode left out before the rules were judged;
+    `elements_discarded` and `values_discarded` are of rows that stayed, and `discarded` is all of it by field.
+    `version` is the table's version that has the rows, None where a function took them. `replayed` says that the batch
+    was complete before a restart and nothing was done again. `rows_rejected` are all rows of a batch that stopped the
+    stream.
     """
 
     batch: int
@@ -33,6 +37,9 @@ class BatchReport:
     version: str | None = None
     quarantine: Path | None = None
     replayed: bool = False
+    elements_discarded: int = 0
+    values_discarded: int = 0
+    discarded: tuple[Discarded, ...] = ()
 
     @property
     def violations(self) -> dict[str, int | None]:
@@ -68,6 +75,9 @@ class BatchReport:
             "version": self.version,
             "quarantine": str(self.quarantine) if self.quarantine is not None else None,
             "replayed": self.replayed,
+            "elements_discarded": self.elements_discarded,
+            "values_discarded": self.values_discarded,
+            "discarded": [asdict(one) for one in self.discarded],
             "settings": dict(self.verdict.settings),
             "verdict": self.verdict.to_dict(),
         }
@@ -96,6 +106,10 @@ class BatchReport:
             version=facts["version"],
             quarantine=Path(facts["quarantine"]) if facts["quarantine"] is not None else None,
             replayed=facts["replayed"],
+            # Reports of streams that began before there were schema modes have none of these.
+            elements_discarded=facts.get("elements_discarded", 0),
+            values_discarded=facts.get("values_discarded", 0),
+            discarded=tuple(Discarded(**{**one, "mode": Mode(one["mode"])}) for one in facts.get("discarded", ())),
         )
 
 

@@ -16,8 +16,11 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.staging import Staged
+from databox_contracts.spark.stream_columns import Growth
 from databox_contracts.spark.stream_journal import Progress
+from databox_contracts.spark.table_files import Layout, count_rows
 from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.versions import KEEP_FOR, MANIFEST, PUBLISHED, VersionStore
 from databox_contracts.spark.writing import write_parquet
@@ -28,6 +31,10 @@ class Sink(Protocol):
 
     def stage(self) -> AbstractContextManager[Staged]:
         """A place to write one batch in."""
+        ...
+
+    def is_new(self) -> bool:
+        """Whether there is no table yet; never so where there is none to be."""
         ...
 
     def prepare(self, valid: DataFrame, staged: Staged) -> None:
@@ -59,11 +66,14 @@ class Sink(Protocol):
 class TableSink:
     """A table that grows by one version with each batch: the files of the version before, linked, and the batch's own.
 
-    Valid and held rows of a batch become visible together, by the rename that publishes a version.
+    Valid and held rows of a batch become visible together, by the rename that publishes a version. Where the table has
+    columns that the stream has not, or lacks some, and `growth` allows it, the version records the columns of both: its
+    older files have nothing of the new ones, and are read as if they had nulls.
     """
 
     place: TablePlace
     clock: Callable[[], datetime]
+    growth: Growth
 
     def stage(self) -> AbstractContextManager[Staged]:
         """As `VersionStore.stage`."""
@@ -81,8 +91,12 @@ class TableSink:
             write_parquet(valid.sparkSession.createDataFrame([], valid.schema), staged.data)
 
     def commit(self, staged: Staged, valid: DataFrame, batch: int, facts: dict[str, Any]) -> Path | None:
-        """Publish the version and the held rows."""
-        return VersionStore(self.place, now=self.clock).commit(staged, facts)
+        """Publish the version and the held rows. Raises `PublicationError` where somebody gave the table other columns
+        than it can have.
+        """
+        columns = valid.schema.simpleString()
+        table = self._table(staged, valid, columns)
+        return VersionStore(self.place, now=self.clock).commit(staged, {**facts, "columns": columns}, table=table)
 
     def has(self, progress: Progress, now: datetime) -> bool:
         """Whether readers have seen the version that the batch was to become."""
@@ -116,17 +130,30 @@ class TableSink:
         """Among the table's other batches of held rows."""
         return self.place.quarantine / f"batch={staged.version}"
 
+    def is_new(self) -> bool:
+        """Whether neither a version nor a directory to adopt is there."""
+        return not os.path.lexists(self.place.link)
+
     def check(self, spark: SparkSession, df: DataFrame) -> None:
-        """Raises `PublicationError` where a table of other columns is there already."""
-        if not os.path.lexists(self.place.link):
-            return
-        there, coming = (one.schema.simpleString() for one in (read_published(spark, self.place), df))
-        if there != coming:
-            raise PublicationError(
-                str(self.place.link),
-                f"the table is {there}, and the stream is {coming}",
-                hint="Name another place, or select the table's columns in its order.",
-            )
+        """Raises `PublicationError` where a table is there already that cannot take the columns."""
+        if not self.is_new():
+            self.growth.together(read_published(spark, self.place).schema, df.schema, str(self.place.link))
+
+    def _table(self, staged: Staged, valid: DataFrame, columns: str) -> dict[str, Any] | None:
+        """How the version's files are read, where not each of them says it."""
+        if self.is_new():
+            return None
+        manifest = read_json(self.place.link.resolve() / MANIFEST)
+        recorded = Layout.recorded(manifest)
+        if recorded is None and manifest.get("columns") == columns:
+            return None
+        there = read_published(valid.sparkSession, self.place).schema
+        schema = self.growth.together(there, valid.schema, str(self.place.link))
+        if recorded is None and there.names == valid.schema.names:
+            return None
+        layout = Layout("parquet", schema)
+        rows = sum(count_rows(valid.sparkSession, layout, staged.data).values())
+        return {**layout.facts(), "rows": {"": rows}, "table_rows": rows}
 
 
 def _link_files(source: Path, target: Path) -> None:
@@ -172,6 +199,10 @@ class FunctionSink:
         directory.mkdir(parents=True)
         yield Staged(self.stream, directory, None)
         shutil.rmtree(directory, ignore_errors=True)
+
+    def is_new(self) -> bool:
+        """There is no table."""
+        return False
 
     def prepare(self, valid: DataFrame, staged: Staged) -> None:
         """Nothing to do."""

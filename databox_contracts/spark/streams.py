@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -13,21 +13,26 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from databox_contracts.errors import ContractViolationError, DataboxError, PublicationError, StreamStoppedError
-from databox_contracts.model import Contract
+from databox_contracts.errors import DataboxError, PublicationError, StreamStoppedError
+from databox_contracts.model import Contract, Mode
 from databox_contracts.plan import Plan, build_plan
-from databox_contracts.results import Verdict
+from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.rules import HasType
+from databox_contracts.schema_modes import ModesGiven, effective_modes, is_incomplete
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.modes import Applied
+from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.publication import OnViolation
 from databox_contracts.spark.schema import type_text
 from databox_contracts.spark.stream_batches import Batches
+from databox_contracts.spark.stream_columns import Growth, StreamModes
 from databox_contracts.spark.stream_journal import HOME, StreamJournal
 from databox_contracts.spark.stream_reports import BatchReport
 from databox_contracts.spark.stream_rules import event_time, stopping
 from databox_contracts.spark.stream_sinks import FunctionSink, Sink, TableSink
-from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.tables import TablePlace, read_published
 from databox_contracts.spark.verification import Verification
 
 __all__ = ["BatchReport", "ContractStream", "enforce_stream"]
@@ -49,6 +54,7 @@ def enforce_stream(
     samples: int = 5,
     timestamp_field: str | None = None,
     references: Mapping[str, DataFrame] | None = None,
+    schema_modes: ModesGiven = None,
     on_batch: Callable[[BatchReport], None] | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ContractStream:
@@ -70,25 +76,48 @@ def enforce_stream(
     held rows to the directory `quarantine`; after a kill the function may be called again with the number and the rows
     of the last batch. `checkpoint` is a directory on a file system that this process shares with Spark; the reports of
     the batches are kept there. `trigger` are the arguments of Spark's `trigger`, such as `{"availableNow": True}`.
+
+    `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
+    own, and is applied to each batch as `publish` applies it: before its rules are judged, and counted in its report.
+    A stream's columns are the same as long as it runs. After a restart with others, or where the table had others, the
+    table takes new undeclared and variant columns, and is null in those that it alone has, if their mode is `evolve`;
+    other differences stop the stream before it publishes anything. `foreach_batch` gets all columns that there are.
+    `tables` is asked as long as there is no table: under `freeze` the stream does not start, under `discard_row` and
+    `discard_value` the rows of its batches are discarded. A contract that leaves columns or types open takes those of
+    the stream for a new table and for a function, and then those that the table has.
+
     Over Spark Connect the batches, and all functions given here, run in the server's Python on the server's machine;
     `references` cannot be given there.
 
-    Raises `ContractViolationError` where the stream's columns already break the contract, `PublicationError` for places
-    that cannot be used.
+    Raises `ContractViolationError` where the stream's columns already break the contract (`DataValidationError` where
+    they break a frozen schema), `PublicationError` for places that cannot be used, `DataboxError` for modes that there
+    are not.
     """
     _check_arguments(df, checkpoint, place, foreach_batch, quarantine, on_violation, references)
     home = Path(checkpoint).absolute()
     plan = build_plan(contract, contract.dataset(dataset))
-    _check_columns(df, plan, on_violation if not contract.enforcement.only_warns(clock().date()) else "warn", clock())
+    modes = effective_modes(contract, plan.dataset, run=schema_modes)
+    growth = Growth(plan, modes, str(df.sparkSession.conf.get("spark.sql.caseSensitive")) == "true")
+    table = TableSink(place, clock, growth) if place is not None else None
+    first_load = table is None or table.is_new()
+    incomplete = not first_load and place is not None and is_incomplete(plan.dataset)
+    known = read_published(df.sparkSession, place).schema if incomplete and place is not None else None
+    applying = StreamModes(plan, modes, known, first_load)
+    only_warns = on_violation == "warn" or contract.enforcement.only_warns(clock().date())
+    applied = applying.apply(df)
+    if table is not None and first_load and modes.tables is Mode.FREEZE:
+        applied = applied.refusing(new_table(plan.dataset, Mode.FREEZE), _IS_NEW)
+    given = replace(Given.at(clock(), timestamp_field, references), applied=applied)
+    _check_columns(applied.df, plan, "warn" if only_warns else on_violation, given)
     if watermark is not None:
-        _check_watermark(df, plan, watermark, timestamp_field)
-    if isinstance(place, TablePlace):
-        TableSink(place, clock).check(df.sparkSession, df)
+        _check_watermark(applied.df, plan, watermark, timestamp_field)
+    if table is not None:
+        table.check(df.sparkSession, applied.df)
     journal = StreamJournal(home)
-    stream = journal.open(_identity(df, plan, place, watermark))
+    stream = journal.open(_identity(applied.df, plan, place, watermark))
     sink: Sink = (
-        TableSink(place, clock)
-        if place is not None
+        table
+        if table is not None
         else FunctionSink(
             foreach_batch or _nowhere,
             Path(quarantine).absolute() if quarantine is not None else None,
@@ -108,6 +137,7 @@ def enforce_stream(
         references=references,
         clock=clock,
         on_batch=on_batch,
+        modes=applying,
     )
     handler = _Handler(batches)
     logging.getLogger("py4j.clientserver").addFilter(_is_not_ours)
@@ -250,10 +280,14 @@ def _is_remote(df: DataFrame) -> bool:
     return type(df).__module__.startswith("pyspark.sql.connect.")
 
 
-def _check_columns(df: DataFrame, plan: Plan, on_violation: str, at: datetime) -> None:
+_IS_NEW: Final = "the table is new, which its tables mode does not allow"
+
+
+def _check_columns(df: DataFrame, plan: Plan, on_violation: str, given: Given) -> None:
     """What is known without a row: a missing column stops the stream before it starts."""
-    verification = Verification(df, plan, given=Given.at(at))
-    results = tuple(verification.answers[check.id] for check in plan.checks if check.id in verification.answers)
+    verification = Verification(df, plan, given=given)
+    answers = {**_frozen_types(plan, given.applied), **verification.answers}
+    results = tuple(answers[check.id] for check in plan.checks if check.id in answers)
     known = stopping(plan, results, on_violation)
     if known:
         verdict = Verdict(
@@ -264,7 +298,20 @@ def _check_columns(df: DataFrame, plan: Plan, on_violation: str, at: datetime) -
             results=results,
             settings=verification.settings,
         )
-        raise ContractViolationError(verdict, message=f"{verdict.summary()}. The stream was not started.")
+        message = f"{verdict.summary()}. The stream was not started."
+        raise refusal(plan.contract, plan.dataset, given.applied, verdict, None, message=message)
+
+
+def _frozen_types(plan: Plan, applied: Applied | None) -> dict[str, CheckResult]:
+    """The types that a frozen schema refuses for the column, whatever is in it; a table's rows would be counted."""
+    found: dict[str, CheckResult] = {}
+    for cause in applied.frozen if applied is not None else ():
+        for check in plan.checks:
+            if applied is not None and isinstance(check.rule, HasType) and check.path == cause.path:
+                was, promised = applied.originals.get(check.path), check.rule.type
+                message = f"{check.field} is {was}; the contract promises {promised}"
+                found[check.id] = check.result(Status.FAILED, observed=was, threshold=str(promised), message=message)
+    return found
 
 
 def _check_watermark(df: DataFrame, plan: Plan, watermark: timedelta, timestamp_field: str | None) -> None:

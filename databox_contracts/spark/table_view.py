@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, functions as F
@@ -12,7 +12,7 @@ from databox_contracts.model import Field
 from databox_contracts.plan import Check, Hop, Path, Plan
 from databox_contracts.spark.casting import cast_text, spark_type_of
 from databox_contracts.spark.counting import positional
-from databox_contracts.spark.inside import is_inside, values_at
+from databox_contracts.spark.inside import is_inside, values_at, values_together
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.schema import Location, Missing, locate
 
@@ -64,20 +64,25 @@ class TableView:
             column = column.getField(step)
         return column, found.type
 
-    def key_values(self, check: Check) -> Column | None:
+    def key_values(self, check: Check, beside: Sequence[Column] = ()) -> Column | None:
         """The values of a key that is inside an array or a map, as one array; None for other keys.
 
-        Raises `NotEvaluableError` for one that is not there.
+        Where it has several parts, or there are parts `beside` them that belong to the row, they are objects of these.
+        Raises `NotEvaluableError` for one that is not there, and where its parts are in different arrays.
         """
-        if len(check.keys) != 1 or not is_inside(check.keys[0]):
+        if not any(is_inside(path) for path in check.keys):
             return None
-        found = self.locate(check.keys[0])
-        return values_at(self.view[positional(found.column)], found.steps)
+        found = [self.locate(path) for path in check.keys]
+        if len(found) == 1 and not beside:
+            return values_at(self.view[positional(found[0].column)], found[0].steps)
+        return values_together(self.view, [(positional(one.column), one.steps) for one in found], beside)
 
-    def key_items(self, check: Check) -> DataFrame | None:
-        """As `key_values`, each value a row of the column `k0`."""
-        values = self.key_values(check)
-        return self.view.select(F.explode(values).alias("k0")) if values is not None else None
+    def key_items(self, check: Check, beside: Sequence[Column] = ()) -> DataFrame | None:
+        """As `key_values`, each value a row of the column `k0`, or its parts of `k0`, `k1` and so on."""
+        values = self.key_values(check, beside)
+        if values is None:
+            return None
+        return item_parts(self.view.select(F.explode(values).alias("one")), len(check.keys) + len(beside))
 
     def conceals(self, path: Path) -> bool:
         """Whether values there must not be shown."""
@@ -116,6 +121,13 @@ class TableView:
         if casts:
             self.view = self.view.withColumns(casts)
             self.schema = StructType(fields)
+
+
+def item_parts(rows: DataFrame, parts: int, *, keep: Sequence[str] = (), prefix: str = "k") -> DataFrame:
+    """The values of a key, `one` in each row, as so many columns `k0`, `k1` …, after those that are to be kept."""
+    one = F.col("one")
+    found = [one] if parts == 1 else [one.getField(f"k{at}") for at in range(parts)]
+    return rows.select(*keep, *(part.alias(f"{prefix}{at}") for at, part in enumerate(found)))
 
 
 def text_of(at: int) -> str:

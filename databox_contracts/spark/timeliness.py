@@ -14,10 +14,9 @@ from pyspark.sql.types import DataType as SparkType, DateType, TimestampNTZType,
 
 from databox_contracts.datatypes import Family
 from databox_contracts.model import Dataset, Field
-from databox_contracts.plan import Check, Path
+from databox_contracts.plan import Check, Path, path_inside
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import Freshness, Latency, Retention
-from databox_contracts.spark.inside import path_inside
 from databox_contracts.spark.predicates import NotEvaluableError, Test
 from databox_contracts.spark.schema import type_text
 

@@ -25,7 +25,7 @@ from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.keys import Key, confirmed, find_all_duplicates, fit_here, sorted_here
 from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
-from databox_contracts.spark.modes import Applied, apply_modes
+from databox_contracts.spark.modes import Applied, Counts, apply_modes
 from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.preparing import Preparation
@@ -36,7 +36,7 @@ from databox_contracts.spark.running import chunked, in_small_parts, inheriting,
 from databox_contracts.spark.sampling import MANY, Offending, sample_values
 from databox_contracts.spark.scans import reads_by_column
 
-__all__ = ["Verification", "enforce", "positional", "verify"]
+__all__ = ["Verification", "enforce", "positional", "verify", "verify_published"]
 
 COUNTING: Final = "counting rows"
 KEYS: Final = "comparing keys"
@@ -109,6 +109,30 @@ def enforce(
     return applied.df
 
 
+def verify_published(
+    df: DataFrame,
+    contract: Contract,
+    dataset: str | None = None,
+    *,
+    samples: int = 5,
+    untyped: bool = False,
+    references: Mapping[str, DataFrame] | None = None,
+    progress: OnProgress | None = None,
+    schema_modes: ModesGiven = None,
+    ours: bool = False,
+) -> tuple[Verdict, Counts | None]:
+    """As `verify`, of a table that readers have and that stays as it is: what a mode would discard is said and counted.
+
+    The counts are None where no mode would discard anything. A table of `ours` was published under this contract: where
+    that leaves columns or types open, those that it has are known.
+    """
+    given = Given.at(None, None, references, progress)
+    verdict, applied = _judge(
+        df, contract, dataset, given, schema_modes, samples=samples, untyped=untyped, only_looking=True, ours=ours
+    )
+    return verdict, applied.counts if applied.counts is not None and applied.counts.discarded else None
+
+
 def _judge(
     df: DataFrame,
     contract: Contract,
@@ -119,9 +143,13 @@ def _judge(
     samples: int,
     untyped: bool = False,
     known: Known | None = None,
+    only_looking: bool = False,
+    ours: bool = False,
 ) -> tuple[Verdict, Applied]:
     chosen = contract.dataset(dataset)
-    applied = apply_modes(df, contract, chosen, effective_modes(contract, chosen, run=schema_modes)).counted()
+    modes = effective_modes(contract, chosen, run=schema_modes)
+    applied = apply_modes(df, contract, chosen, modes, known=df.schema if ours else None).counted()
+    applied = replace(applied, only_looking=only_looking)
     verification = Verification(
         applied.df,
         build_plan(contract, chosen),
@@ -320,10 +348,11 @@ class Verification(Preparation):
             self.answer(result, f"hashes of the key ({', '.join(check.key_names)})")
 
     def _items_result(self, check: Check, items: DataFrame, samples: int) -> CheckResult:
-        """The result of a key inside an array or a map, of which each value is a row of `items`."""
+        """The result of a key inside an array or a map, each of whose values has its parts in a row of `items`."""
         with self.steps.step(KEYS):
-            count = items.where("k0 is not null").count()
-            found = find_all_duplicates([Key(items, [items["k0"]], samples=samples)], rows=count)[0]
+            key = Key(items, [items[name] for name in items.columns], samples=samples)
+            count = items.where(" and ".join(f"{name} is not null" for name in items.columns)).count()
+            found = find_all_duplicates([key], rows=count)[0]
         return outcomes.repeated(check, found.surplus_rows, found.keys, found.samples, count, counted_in="values")
 
     def _judge_references(self, rows: int, samples: int) -> None:

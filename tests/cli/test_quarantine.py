@@ -157,6 +157,24 @@ def test_copies_are_listed_and_not_replayed(
     assert "batch drift-1 cannot be replayed: its rows are copies" in err
 
 
+def test_rows_of_a_table_with_undeclared_columns_are_released_under_its_modes(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path, old: Path, new: Path
+) -> None:
+    place = TablePlace(tmp_path / "wide", "orders")
+    rows = spark.createDataFrame([(*row, "e") for row in ROWS], f"{COLUMNS}, extra string").coalesce(1)
+    publish(rows, load_contract(old), place=place, on_violation="quarantine", schema_modes="evolve")
+    asked = ("replay", place.root, place.name, "--contract", new)
+    code, out, _ = run(capsys, *asked)
+    assert code == 1
+    assert "Nothing was released" in out
+    code, out, err = run(capsys, *asked, "--schema-modes", "columns=discard_value")
+    assert (code, out) == (2, "")
+    assert "the schema modes would change held rows, and not those that are in the table. Name the modes" in err
+    code, out, err = run(capsys, *asked, "--schema-modes", "columns=evolve", "--format", "json")
+    done = json.loads(out)
+    assert (code, err, done["rows_released"], done["rows_held"], done["table_rows"]) == (1, "", 2, 1, 3)
+
+
 def test_what_could_not_run_is_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, place: TablePlace, old: Path, new: Path
 ) -> None:
@@ -175,6 +193,7 @@ def test_what_could_not_run_is_one_line(
         (("replay", *at, "--contract", new, "--dataset", "nope"), "has no dataset 'nope'"),
         (("replay", *at, "--contract", new, "--batch", "v0"), "no rows are held in a batch 'v0'"),
         (("replay", *at, "--contract", new, "--reference", "x"), "--reference 'x' is not NAME=PATH"),
+        (("replay", *at, "--contract", new, "--schema-modes", "x"), "--schema-modes is 'x'. Use one of evolve"),
         (("replay", tmp_path, "gone", "--contract", new), "nothing was published there yet"),
     ]
     for arguments, expected in cases:

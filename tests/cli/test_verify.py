@@ -78,6 +78,10 @@ COULD_NOT_RUN: list[tuple[list[str], str]] = [
     ([str(AIRLINES), "--data", "x", "--dataset", "nope"], "has no dataset 'nope'"),
     ([str(AIRLINES), "--data", "x", "--option", "header"], "--option 'header' is not KEY=VALUE"),
     ([str(AIRLINES), "--server", "nope"], "has no server 'nope'"),
+    ([str(AIRLINES), "--data", "x", "--schema-modes", "frozen"], "--schema-modes is 'frozen'. Use one of evolve,"),
+    ([str(AIRLINES), "--data", "x", "--schema-modes", "columns=x"], "--schema-modes: columns is 'x'. Use one of"),
+    ([str(AIRLINES), "--data", "x", "--schema-modes", "rows=freeze"], "--schema-modes names 'rows'"),
+    ([str(AIRLINES), "--data", "x", "--schema-modes", "columns=freeze,"], "cannot be read. Write columns=freeze"),
 ]
 
 
@@ -145,6 +149,25 @@ def test_a_foreign_key_is_held_against_the_table_that_is_named(
     for wrong, reason in (("customers", "is not NAME=PATH"), ("customers=gone.parquet", "gone.parquet': there is")):
         code, out, err = run(capsys, *asked, "--reference", wrong)
         assert (code, out, reason in err) == (2, "", True), err
+
+
+def test_modes_of_the_command_line_go_before_the_contract_s(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, spark: SparkSession
+) -> None:
+    data = tmp_path / "airlines.parquet"
+    spark.sql("select 'AA' carrier, 'American' name, 1 extra union all select 'XX', 'X', null").write.parquet(str(data))
+    code, out, _ = run(capsys, AIRLINES, "--data", data)
+    assert code == 1
+    assert "undeclared: extra is in the table and not in the contract" in out
+    code, out, err = run(capsys, AIRLINES, "--data", data, "--schema-modes", "columns=discard_row,data_type=evolve")
+    assert (code, err) == (0, "")
+    note, last = out.splitlines()
+    assert note.split(maxsplit=1) == [
+        "note",
+        "airlines.undeclared: extra is not declared, and left out with 1 row",
+    ]
+    assert " holds. 1 rows; " in last
+    assert run(capsys, AIRLINES, "--data", data, "--schema-modes", "evolve")[0] == 0
 
 
 def test_the_explanation_says_where_each_answer_came_from(

@@ -1,12 +1,17 @@
 """Checks of tables that something else writes."""
 
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
-from databox_contracts.dagster import ContractTranslator, build_contract_checks
+from databox_contracts.dagster import ContractIOManager, ContractTranslator, build_contract_checks, contract_asset
 from databox_contracts.errors import DataboxError
+from databox_contracts.rules import ForeignKey, Minimum
+from databox_contracts.spark import publish
+from databox_contracts.testing import build_contract, build_field
 
 KEY = dg.AssetKey(["nyc", "hourly"])
 SCHEMA = "station string, temp double, phone string"
@@ -119,3 +124,124 @@ def test_misspelt_assets_and_contradictions_are_refused(weather, outside):
         build_contract_checks(weather, location="x", load=lambda spark: spark.range(1))
     with pytest.raises(DataboxError, match="unknown on_violation 'quarantine'"):
         build_contract_checks(weather, on_violation="quarantine")  # type: ignore[arg-type]
+
+
+# --- references -------------------------------------------------------------------------------------------------------
+
+PEOPLE = build_contract(
+    build_field("id", "bigint"),
+    build_field("city", "string", ForeignKey(fields=(), to="geo.cities", to_fields=("name",))),
+    build_field("boss", "bigint", ForeignKey(fields=(), to="people", to_fields=("id",))),
+    id="hr",
+    dataset="people",
+)
+CITIES = build_contract(build_field("name", "string"), id="geo", dataset="cities")
+
+
+def test_foreign_keys_are_held_against_published_assets_or_what_a_function_loads(run, spark, tmp_path):
+    path = str(tmp_path / "people")
+    rows = [(1, "Ur", None), (2, "Uruk", 1), (3, "Eridu", 9)]
+    spark.createDataFrame(rows, "id bigint, city string, boss bigint").write.parquet(path)
+
+    @contract_asset(contract=CITIES, key=["geo", "cities"])
+    def cities() -> DataFrame:
+        return spark.createDataFrame([("Ur",), ("Uruk",)], "name string")
+
+    people = dg.AssetSpec("people")
+
+    def checked(*assets: object, **options: object) -> dict[str, str]:
+        checks = build_contract_checks(PEOPLE, location=path, asset_key="people", **options)
+        selection = dg.AssetSelection.assets(*assets) | dg.AssetSelection.checks(*checks)
+        done = run(people, *assets, *checks, selection=selection, spark=spark)
+        found = done.checks["contract_consistency"].metadata["rules"].records
+        return {r.data["rule"]: r.data["message"] for r in found if r.data["status"] != "passed"}
+
+    orphan = {"people.boss.foreign_key": "1 of 3 rows (33.3 %) refer to nothing in people"}
+    city = "people.city.foreign_key"
+    assert "the rows of geo.cities were not given" in checked()[city]
+    # Not published yet, and then in the same run: the checks wait for it.
+    mapped = {"geo.cities": "geo/cities", "people": "people"}
+    assert "the rows of geo.cities were not given" in checked(references=mapped)[city]
+    nowhere = "1 of 3 rows (33.3 %) refer to nothing in geo.cities"
+    assert checked(cities, references=mapped) == {**orphan, city: nowhere}
+
+    def loaded(session: SparkSession) -> dict[str, DataFrame]:
+        return {"cities": session.createDataFrame([("Ur",), ("Uruk",), ("Eridu",)], "name string")}
+
+    assert checked(references=loaded) == orphan
+    [one] = build_contract_checks(PEOPLE, references=mapped)
+    assert {dep.asset_key for spec in one.check_specs for dep in spec.additional_deps} == {
+        dg.AssetKey(["geo", "cities"])
+    }
+
+
+def test_references_that_are_none_say_so(run, spark, files, weather, outside):
+    path = files(BAD)
+    with pytest.raises(DataboxError, match="references maps the name of a dataset to an asset"):
+        build_contract_checks(PEOPLE, references={"geo.cities": 5})
+    for wrong, said in (([1], "are list, and have to be DataFrames by name"), ({"a": 1}, "references['a'] returned")):
+        checks = build_contract_checks(weather, location=path, asset_key=outside, references=lambda _, made=wrong: made)
+        done = run(outside, *checks, selection=dg.AssetSelection.checks(*checks), spark=spark)
+        assert said in done.errors[0]
+
+
+# --- schema modes -----------------------------------------------------------------------------------------------------
+
+ORDERS = build_contract(build_field("id", "int"), build_field("n", "int", Minimum(limit=2)), dataset="orders")
+WIDE = [("1", 1, "a"), ("x", 2, None), ("3", 3, None)]
+
+
+def test_nothing_is_discarded_from_a_published_table_and_what_a_mode_would_discard_is_said(
+    spark: SparkSession, tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    key = dg.AssetKey("orders")
+    path = str(tmp_path / "orders")
+    spark.createDataFrame(WIDE, "id string, n int, extra string").coalesce(1).write.parquet(path)
+
+    def facts(checks: list[dg.AssetChecksDefinition], manager: ContractIOManager, **tags: str) -> dict[str, Any]:
+        done = dg.materialize(
+            [dg.AssetSpec(key), *checks],
+            resources={"io_manager": manager, "spark": spark},
+            instance=instance,
+            tags={name.replace("__", "/"): value for name, value in tags.items()},
+            raise_on_error=False,
+            selection=dg.AssetSelection.checks(*checks),
+        )
+        return {one.check_name: one for one in done.get_asset_check_evaluations()}
+
+    manager = ContractIOManager(root=str(tmp_path / "root"), spark=spark, schema_modes={"columns": "discard_row"})
+    frozen = facts(build_contract_checks(ORDERS, location=path, asset_key=key), manager)
+    assert not frozen["contract_conformity"].passed
+    # The IO manager's modes are about its own tables.
+    modes = {"data_type": "discard_row", "columns": "discard_value"}
+    named = build_contract_checks(ORDERS, location=path, asset_key=key, schema_modes=modes)
+    found = facts(named, manager)
+    conformity = found["contract_conformity"]
+    assert conformity.passed
+    assert conformity.description.endswith("; the schema modes would discard something of id, extra")
+    assert not found["contract_accuracy"].passed
+    shown = conformity.metadata
+    counts = ("rows_in", "rows_would_be_discarded", "elements_would_be_discarded", "values_would_be_discarded")
+    assert [shown[name].value for name in counts] == [3, 1, 0, 1]
+    assert [dict(record.data) for record in shown["would_be_discarded"].records] == [
+        {"field": "id", "entity": "data_type", "mode": "discard_row", "unit": "rows", "count": 1},
+        {"field": "extra", "entity": "columns", "mode": "discard_value", "unit": "values", "count": 1},
+    ]
+    messages = {record.data["rule"]: record.data["message"] for record in shown["rules"].records}
+    assert messages["orders.undeclared"] == "extra is not declared, and would be left out with 1 value"
+    assert messages["orders.id.type"].endswith("; 1 row that cannot be read as promised would be discarded")
+    # A run's tag goes before both; a table of the IO manager's has its modes too.
+    evolved = facts(named, manager, databox__schema_modes="columns=evolve")
+    assert "would_be_discarded" in evolved["contract_conformity"].metadata
+    assert evolved["contract_conformity"].description.endswith("would discard something of id")
+    free = ORDERS.model_copy(update={"datasets": (ORDERS.datasets[0].model_copy(update={"fields": ()}),)})
+    for contract in (free, ORDERS):
+        df = spark.createDataFrame([(1, 5, "a")], "id int, n int, extra string")
+        publish(df, contract, place=manager.place(key), schema_modes="evolve")
+        own = facts(build_contract_checks(contract, asset_key=key), manager)
+        assert all(one.passed for one in own.values())
+        # What a table without declared columns has is known.
+        assert ("would_be_discarded" in own["contract_conformity"].metadata) is (contract is ORDERS)
+    assert spark.read.parquet(path).count() == 3
+    with pytest.raises(DataboxError, match="schema_modes: columns is 'frozen'"):
+        build_contract_checks(ORDERS, asset_key=key, schema_modes={"columns": "frozen"})

@@ -299,6 +299,17 @@ class Oracle:
             if len(names) == 1:
                 found += [(at, same(value)) for _, value in found_at(row, names[0]) if value is not None]
                 continue
+            if set(names) & set(INSIDE):
+                # Those inside are of the same array: each element has the row's other parts beside its own.
+                columns = [[value for _, value in found_at(row, name)] for name in names]
+                length = next(len(one) for one, name in zip(columns, names, strict=True) if name in INSIDE)
+                spread = [
+                    one if name in INSIDE else (one or [None]) * length
+                    for one, name in zip(columns, names, strict=True)
+                ]
+                wholes = (key for key in zip(*spread, strict=True) if all(part is not None for part in key))
+                found += [(at, tuple(map(same, key))) for key in wholes]
+                continue
             parts = [next((value for _, value in found_at(row, name)), None) for name in names]
             if all(part is not None for part in parts):
                 found.append((at, tuple(map(same, parts))))
@@ -307,7 +318,7 @@ class Oracle:
     def key(self, check: Check, rule: Any) -> Judged:
         keys = self._keys(check.key_names)
         times = Counter(key for _, key in keys)
-        inside = check.key_names[0] in INSIDE
+        inside = bool(set(check.key_names) & set(INSIDE))
         count = sum(each - 1 for each in times.values())
         return self._counted(
             check, count, len(keys) if inside else len(self.rows), {at for at, key in keys if times[key] > 1}
@@ -464,11 +475,12 @@ AT_PLACES: Final[tuple[tuple[str, Maker], ...]] = (
 )  # fmt: skip
 KEYS: Final = (("k",), ("seq",), ("k", "s"), ("k", "d"), ("o.d", "s"), ("o.k", "n", "d"), ("o", "k"), ("ts", "nt"),
                ("day", "a"), ("d", "o.d"))  # fmt: skip
+KEYS_INSIDE: Final = (("q.i", "q.s"), ("k", "q.s"), ("q.i", "o.d"), ("q.s", "s"))
 OF_TABLE: Final[tuple[Maker, ...]] = (
     *(lambda r, s: rules.Expression(sql=r.choice(tuple(CONDITIONS)), severity=s) for _ in range(3)),
-    *(lambda r, s: rules.Unique(fields=r.choice(KEYS), severity=s) for _ in range(2)),
+    *(lambda r, s, keys=keys: rules.Unique(fields=r.choice(keys), severity=s) for keys in (KEYS, KEYS_INSIDE)),
     lambda r, s: rules.PrimaryKey(fields=r.choice(KEYS), severity=s),
-    lambda r, s: rules.DuplicateCount(fields=r.choice(KEYS), threshold=r.threshold(), severity=s),
+    lambda r, s: rules.DuplicateCount(fields=r.choice((*KEYS, *KEYS_INSIDE)), threshold=r.threshold(), severity=s),
     lambda r, s: rules.RowCount(threshold=Threshold(r.choice(tuple(HOLDS)), r.choice((0, 1, 6)), 40), severity=s),
     lambda r, s: rules.Freshness(element=r.choice(MOMENTS), seconds=r.choice(SECONDS), severity=s),
     lambda r, s: rules.Retention(element=r.choice(MOMENTS), seconds=abs(r.choice(SECONDS)), severity=s),

@@ -9,12 +9,17 @@ import pytest
 
 from databox_contracts import rules
 from databox_contracts.rules import Operator, Threshold
+from databox_contracts.spark import TablePlace, publish
 from databox_contracts.spark.progress import Progress, Steps, paced
 from databox_contracts.spark.verification import verify
 from databox_contracts.testing import build_contract, build_field
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
+
+    from databox_contracts.spark import OnViolation
 
 
 def test_each_step_is_told_once_when_nothing_takes_long() -> None:
@@ -88,3 +93,15 @@ def test_the_steps_of_a_verification(spark: SparkSession) -> None:
         names = ("counting rows", "comparing keys", "running queries", "collecting samples")
         assert told == [(name, at, 4) for at, name in enumerate(names, 1)][:due]
         assert [one.seconds for one in seen] == sorted(one.seconds for one in seen)
+
+
+@pytest.mark.parametrize("on_violation", ["fail", "quarantine"])
+def test_a_publish_tells_that_it_writes_before_it_verifies(
+    spark: SparkSession, tmp_path: Path, on_violation: OnViolation
+) -> None:
+    contract = build_contract(build_field("id", "bigint", rules.Unique()))
+    seen: list[Progress] = []
+    place = TablePlace(tmp_path, "t")
+    publish(spark.range(3).toDF("id"), contract, place=place, on_violation=on_violation, progress=seen.append)
+    assert list(dict.fromkeys(one.doing for one in seen))[:2] == ["writing rows", "counting rows"]
+    assert (seen[0].step, seen[0].steps, str(seen[0])) == (1, 1, "writing rows (0 s)")

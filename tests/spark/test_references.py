@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from databox_contracts import rules
+from databox_contracts.errors import ContractViolationError
 from databox_contracts.model import Contract, Dataset
 from databox_contracts.plan import build_plan
 from databox_contracts.results import CheckResult, Status
@@ -327,3 +328,33 @@ def test_rows_that_refer_to_held_rows_are_held_too(spark: SparkSession, tmp_path
     published = publish(df, contract, place=place, on_violation="quarantine")
     assert held(spark, published) == {key: ["t.parent.foreign_key"] for key in (3, 4, 5)}
     assert sorted(row[0] for row in read_published(spark, place).collect()) == [1, 2, 6]
+
+
+def test_an_append_may_refer_to_rows_that_are_there(spark: SparkSession, tmp_path: Path) -> None:
+    rule = rules.ForeignKey(fields=(), to="t", to_fields=("id",))
+    contract = build_contract(build_field("id", "int"), build_field("parent", "int", rule), build_field("day", "int"))
+
+    def rows(*found: tuple[int, int | None, int]) -> DataFrame:
+        return spark.createDataFrame(list(found), "id int, parent int, day int")
+
+    def ids(place: TablePlace) -> list[int]:
+        return sorted(row["id"] for row in read_published(spark, place).collect())
+
+    for name, partition_by in (("plain", ()), ("days", ("day",))):
+        place = TablePlace(tmp_path, name)
+        options: dict[str, Any] = {"place": place, "mode": "append"}
+        publish(rows((1, None, 1), (2, 1, 2)), contract, partition_by=partition_by, **options)
+        publish(rows((3, 1, 3), (4, 3, 3), (5, 2, 1)), contract, **options)
+        with pytest.raises(ContractViolationError, match=r"t.parent.foreign_key: 1 of 2 rows \(50 %\)"):
+            publish(rows((6, 5, 1), (7, 9, 1)), contract, **options)
+        assert ids(place) == [1, 2, 3, 4, 5]
+        done = publish(rows((6, 5, 1), (7, 9, 1), (8, 7, 1), (9, 6, 4)), contract, on_violation="quarantine", **options)
+        assert held(spark, done) == {7: ["t.parent.foreign_key"], 8: ["t.parent.foreign_key"]}
+        assert ids(place) == [1, 2, 3, 4, 5, 6, 9]
+    # What is replaced is no parent any more.
+    with pytest.raises(ContractViolationError, match="1 of 1 rows"):
+        publish(rows((10, 3, 3)), contract, place=place, mode="overwrite_partitions")
+    with pytest.raises(ContractViolationError, match="1 of 1 rows"):
+        publish(rows((10, 3, 3)), contract, place=place)
+    publish(rows((10, 1, 3)), contract, place=place, mode="overwrite_partitions")
+    assert ids(place) == [1, 2, 5, 6, 9, 10]

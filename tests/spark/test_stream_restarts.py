@@ -19,8 +19,9 @@ import pytest
 from databox_contracts.spark import TablePlace
 
 FILES = 4
-ROWS = 6
-# In every file: a good row, one that is no row of its own, the key of the file before, and a key twice.
+ROWS = 8
+# In every file: a good row, one that is no row of its own, the key of the file before, and a key twice; a row that a
+# schema mode discards, and one of which it discards a value.
 
 PROGRAM = textwrap.dedent(
     """
@@ -72,7 +73,7 @@ PROGRAM = textwrap.dedent(
         dataset="t",
     )
     spark = local_session("killed", master="local[1]", conf={"spark.sql.shuffle.partitions": 1})
-    df = spark.readStream.schema("id int, price int, n int").option("maxFilesPerTrigger", 1)
+    df = spark.readStream.schema("id int, price string, n int, extra string").option("maxFilesPerTrigger", 1)
     print("ready", flush=True)
     stream = enforce_stream(
         df.parquet(str(folder / "source")),
@@ -80,9 +81,12 @@ PROGRAM = textwrap.dedent(
         place=TablePlace(folder / "root", "t"),
         checkpoint=folder / "cp",
         trigger={"availableNow": True},
+        schema_modes={"columns": "discard_row", "data_type": "discard_value"},
     )
     stream.awaitTermination()
-    print("done", [(one.batch, one.rows_in, one.rows_published, one.rows_quarantined) for one in stream.reports()])
+    for one in stream.reports():
+        counts = (one.rows_in, one.rows_published, one.rows_quarantined, one.rows_discarded, one.values_discarded)
+        print(one.batch, *counts)
     spark.stop()
     """
 )
@@ -90,13 +94,14 @@ PROGRAM = textwrap.dedent(
 
 def make_source(folder: Path) -> None:
     for at in range(FILES):
-        ids = [10 * at, 10 * at + 1, 10 * at + 2, 10 * at + 2, 10 * (at - 1), None]
-        prices = [0, -1, 1, 1, 1, 1]
+        ids = [10 * at, 10 * at + 1, 10 * at + 2, 10 * at + 2, 10 * (at - 1), None, 10 * at + 3, 10 * at + 4]
+        prices = ["0", "-1", "1", "1", "1", "1", "1", "much"]
         table = pa.table(
             {
                 "id": pa.array(ids, pa.int32()),
-                "price": pa.array(prices, pa.int32()),
+                "price": pa.array(prices),
                 "n": pa.array([ROWS * at + one for one in range(ROWS)], pa.int32()),
+                "extra": pa.array([*[None] * 6, "x", None]),
             }
         )
         path = folder / "source" / f"{at}.parquet"
@@ -108,7 +113,7 @@ def make_source(folder: Path) -> None:
 def expected() -> tuple[Counter[int], Counter[tuple[int, tuple[str, ...]]]]:
     """The row numbers that are valid, and those that are held with their reasons."""
     key = ("t.primary_key",)
-    valid = [0, 4, 6, 12, 18]
+    valid = [4, *(at * ROWS + one for at in range(FILES) for one in (0, 7))]
     held = [(at * ROWS + 1, ("t.price.minimum",)) for at in range(FILES)]
     held += [(at * ROWS + two, key) for at in range(FILES) for two in (2, 3)]
     held += [(at * ROWS + 4, key) for at in range(1, FILES)]
@@ -139,8 +144,8 @@ def finish(folder: Path) -> None:
     process = start(folder, "nowhere", 0)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
-    reports = [(at, ROWS, 2 if at == 0 else 1, ROWS - (2 if at == 0 else 1)) for at in range(FILES)]
-    assert out == f"ready\ndone {reports}\n"
+    reports = [f"{at} {ROWS} {3 if at == 0 else 2} {4 if at == 0 else 5} 1 1" for at in range(FILES)]
+    assert out.splitlines() == ["ready", *reports]
 
 
 STEPS = [
