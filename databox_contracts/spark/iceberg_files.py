@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 from pyspark.sql.types import BooleanType, DataType, DateType, DecimalType, StringType
@@ -74,7 +74,8 @@ def partition_texts(file: DataFile, kinds: Iterable[DataType]) -> Partition:
 
 def local(uri: str) -> str:
     """The path of a file on this machine."""
-    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
+    # Iceberg takes locations as they are spelled: a percent sign is one.
+    return re.sub("^file:/+", "/", uri)
 
 
 def _text(value: Any, kind: DataType) -> str:
@@ -117,7 +118,7 @@ def data_files(metadata: TableMetadata, files: Mapping[Path, Partition], partiti
         found.append(
             DataFile.from_args(
                 content=DataFileContent.DATA,
-                file_path=file.as_uri(),
+                file_path=f"file://{file}",
                 file_format=FileFormat.PARQUET,
                 partition=Record(*values),
                 file_size_in_bytes=file.stat().st_size,

@@ -57,6 +57,28 @@ class IcebergPlace:
         return f"{self.catalog.name}.{self.name}"
 
 
+def named_place(catalog: str, name: str) -> IcebergPlace:
+    """A table of a catalog of that name, as pyiceberg's configuration has it (`.pyiceberg.yaml` or its variables).
+
+    Raises `UnreadableTableError` where there is none that can be opened.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError:
+        raise UnreadableTableError(
+            name, "the package pyiceberg is not installed", hint="Install it: pip install 'databox_contracts[iceberg]'."
+        ) from None
+    try:
+        return IcebergPlace(load_catalog(catalog), name)
+    except Exception as error:
+        # Whatever a catalog's own client raises; what it says may have an address with a password.
+        raise UnreadableTableError(
+            f"{catalog}.{name}",
+            f"pyiceberg cannot open the catalog ({type(error).__name__})",
+            hint="Describe it in .pyiceberg.yaml, or by PYICEBERG_CATALOG__NAME__URI and the like.",
+        ) from None
+
+
 class IcebergTarget:
     """What an Iceberg table does for a publish."""
 

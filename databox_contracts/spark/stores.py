@@ -158,7 +158,7 @@ class DirectoryStore:
         self.versions.replace_batches(staged, replayed)
 
 
-_TARGETS: Final[dict[type, Callable[[Any, SparkSession, Any], Target]]] = {
+_TARGETS: Final[dict[type, Callable[[Any, Any, Any], Target]]] = {
     CatalogPlace: CatalogTarget,
     DeltaPlace: DeltaTarget,
     IcebergPlace: IcebergTarget,
@@ -170,10 +170,14 @@ def open_store(place: Place, spark: SparkSession, mode: str, now: Callable[[], d
     """The store of a place. Raises `PublicationError` for what is no place, and for a mode that it does not have."""
     if isinstance(place, TablePlace):
         return DirectoryStore(place, spark, now)
+    return TransactionStore(_target(place, spark, mode), now=now)
+
+
+def _target(place: Place, spark: SparkSession | None, mode: str) -> Target:
     target = _TARGETS.get(type(place))
     if target is None:
         raise PublicationError(repr(place), "it is no place of a table", hint=f"Use one of {', '.join(_names())}.")
-    return TransactionStore(target(place, spark, mode), now=now)
+    return target(place, spark, mode)
 
 
 def open_to_release(place: Place, spark: SparkSession, now: Callable[[], datetime]) -> Store:
@@ -185,7 +189,17 @@ def open_to_release(place: Place, spark: SparkSession, now: Callable[[], datetim
     if isinstance(place, TablePlace):
         recorded = Layout.recorded(read_json(place.link.resolve() / MANIFEST))
         return DirectoryStore(replace(place, format=recorded.format) if recorded is not None else place, spark, now)
-    return open_store(place, spark, "overwrite" if isinstance(place, CatalogPlace) else "append", now)
+    return TransactionStore(target_to_release(place, spark), now=now)
+
+
+def target_to_release(place: Place, spark: SparkSession | None) -> Target:
+    """What `open_to_release` adds rows to; without Spark only what no session is asked for can be asked of it."""
+    return _target(place, spark, "overwrite" if isinstance(place, CatalogPlace) else "append")
+
+
+def table_name(place: Place) -> str:
+    """What a table is called beside its root or its catalog."""
+    return place.name if isinstance(place, TablePlace) else str(place)
 
 
 _READERS: Final[dict[type, Callable[[SparkSession, Any], DataFrame]]] = {
