@@ -108,7 +108,7 @@ def found(kind: str, root: Path) -> list[tuple[Any, ...]]:
 
 
 def held(root: Path) -> list[int]:
-    return sorted(id_ for batch in root.rglob("batch=*") for id_ in pq.read_table(batch)["id"].to_pylist())
+    return sorted(id_ for batch in root.rglob("*.quarantine/batch=*") for id_ in pq.read_table(batch)["id"].to_pylist())
 
 
 @pytest.mark.parametrize("kind", KINDS)
