@@ -19,7 +19,7 @@ from databox_contracts.errors import ContractViolationError
 if TYPE_CHECKING:
     from databox_contracts.spark.quarantine_batches import HeldBatch
     from databox_contracts.spark.replaying import Replay
-    from databox_contracts.spark.tables import TablePlace
+    from databox_contracts.spark.stores import Place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +29,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="reasons of held rows, and with --contract the rows themselves")
     replay = actions.add_parser("replay", help="judge held rows again; those that keep the contract join the table")
     for action in (listing, show, replay):
-        action.add_argument("root", metavar="ROOT", help="the directory that the tables are below")
-        action.add_argument("name", metavar="NAME", help="the table's name below it, such as weather/hourly")
+        action.add_argument(
+            "root",
+            metavar="ROOT",
+            help="the directory that the tables are below; with --place iceberg the catalog's name for pyiceberg",
+        )
+        action.add_argument(
+            "name",
+            metavar="NAME",
+            help="the table's name there, such as weather/hourly; for a catalog and Iceberg database.table",
+        )
+        action.add_argument(
+            "--place",
+            choices=tuple(_PLACES),
+            default="directory",
+            help="what the table is: one of directories (the default), of Delta, Iceberg or Spark's catalog",
+        )
     for action in (show, replay):
         action.add_argument(
             "--batch",
@@ -81,13 +95,14 @@ def _list(args: argparse.Namespace) -> int:
     from databox_contracts.spark.quarantine_batches import open_batches
 
     place = _place(args)
+    name = _name(place)
     batches = [_facts(batch) for batch in open_batches(place)]
     if args.format == "json":
-        _print_json({"table": place.name, "rows": sum(one["rows"] for one in batches), "batches": batches})
+        _print_json({"table": name, "rows": sum(one["rows"] for one in batches), "batches": batches})
         return 0
     for one in batches:
         print(_line(one))
-    print(f"{place.name}: {_total(batches)}.")
+    print(f"{name}: {_total(batches)}.")
     return 0
 
 
@@ -138,7 +153,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.format == "json":
         _print_json(
             {
-                "table": place.name,
+                "table": _name(place),
                 "rows_held": sum(one["rows"] for one in batches),
                 "reasons": dict(sorted(reasons.items())),
                 "batches": [{name: one[name] for name in ("batch", "rows", "reasons")} for one in batches],
@@ -153,7 +168,7 @@ def _show(args: argparse.Namespace) -> int:
     if reasons:
         print(_reasons(reasons))
     hint = "" if args.contract is not None or not batches else " Values are shown with --contract FILE."
-    print(f"{place.name}: {_total(batches)}.{hint}")
+    print(f"{_name(place)}: {_total(batches)}.{hint}")
     return 0
 
 
@@ -192,7 +207,7 @@ def _replay(args: argparse.Namespace) -> int:
                 progress=progress,
             )
         except SPARK_ERRORS as error:
-            raise unreadable(str(place.link), error) from error
+            raise unreadable(str(place), error) from error
         except ContractViolationError as error:
             return _refused(args, place, error)
     if args.format == "json":
@@ -202,11 +217,11 @@ def _replay(args: argparse.Namespace) -> int:
     return 1 if done.rows_held else 0
 
 
-def _refused(args: argparse.Namespace, place: TablePlace, error: ContractViolationError) -> int:
+def _refused(args: argparse.Namespace, place: Place, error: ContractViolationError) -> int:
     if args.format == "json":
-        _print_json({"table": place.name, "rows_released": 0, "verdict": error.verdict.to_dict()})
+        _print_json({"table": _name(place), "rows_released": 0, "verdict": error.verdict.to_dict()})
     else:
-        print(f"{place.name}: {error}")
+        print(f"{_name(place)}: {error}")
     return 1
 
 
@@ -220,7 +235,7 @@ def _described(done: Replay) -> str:
         lines.extend(filter(None, [_reasons(batch.reasons or {})]))
     table = f", which has {_rows(done.table_rows)} now" if done.table_rows is not None else ""
     lines.append(
-        f"{done.place.name} by {done.contract} {done.contract_version}: {done.rows_released} of {_rows(done.rows)}"
+        f"{_name(done.place)} by {done.contract} {done.contract_version}: {done.rows_released} of {_rows(done.rows)}"
         f" released, {done.rows_held} held. Version {done.version}{table}."
     )
     return "\n".join(lines)
@@ -229,12 +244,48 @@ def _described(done: Replay) -> str:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _place(args: argparse.Namespace) -> TablePlace:
+def _place(args: argparse.Namespace) -> Place:
+    return _PLACES[args.place](args.root, args.name)
+
+
+def _directory(root: str, name: str) -> Place:
     from databox_contracts.spark.tables import TablePlace
 
-    place = TablePlace(Path(args.root), args.name)
+    place = TablePlace(Path(root), name)
     # Spark's process may have another working directory.
     return replace(place, root=place.root.absolute())
+
+
+def _delta(root: str, name: str) -> Place:
+    from databox_contracts.spark.delta_publication import DeltaPlace
+
+    return DeltaPlace(Path(root) / name)
+
+
+def _iceberg(root: str, name: str) -> Place:
+    from databox_contracts.spark.iceberg_publication import named_place
+
+    return named_place(root, name)
+
+
+def _catalog(root: str, name: str) -> Place:
+    from databox_contracts.spark.catalog_publication import CatalogPlace
+
+    return CatalogPlace(name, Path(root))
+
+
+_PLACES: Final[Mapping[str, Callable[[str, str], Place]]] = {
+    "directory": _directory,
+    "delta": _delta,
+    "iceberg": _iceberg,
+    "catalog": _catalog,
+}
+
+
+def _name(place: Place) -> str:
+    from databox_contracts.spark.stores import table_name
+
+    return table_name(place)
 
 
 def _rows(count: int) -> str:

@@ -23,7 +23,6 @@ from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
 from databox_contracts.spark.known import Known
-from databox_contracts.spark.linking import open_base, own_partitions
 from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
 from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.partitioning import Partitioning
@@ -31,7 +30,7 @@ from databox_contracts.spark.progress import Steps
 from databox_contracts.spark.publications import OnViolation, Publication
 from databox_contracts.spark.replacing import Replacement, Request
 from databox_contracts.spark.staging import Staged
-from databox_contracts.spark.stores import DirectoryStore, Place, open_store, read_published
+from databox_contracts.spark.stores import Place, open_store, read_published
 from databox_contracts.spark.table_files import Layout, column, count_rows
 from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_table
@@ -112,18 +111,9 @@ class Attempt:
 
     def _prepare(self, staged: Staged) -> None:
         """Look at the table that is there, and bring the rows to its columns where they are to be among its rows."""
-        path, spark = self.replacement.path, self.df.sparkSession
-        base = published = None
-        if self.request.mode != "overwrite" and isinstance(self.store, DirectoryStore):
-            versions = self.store.versions
-            partition_by = self.request.partition_by or own_partitions(versions, staged)
-            self.layout = replace(self.layout, partition_by=partition_by)
-            self.layout.partitioning(path)
-            base = open_base(spark, versions, staged, self.layout)
-        elif self.request.mode == "append":
-            published = self.store.published_rows()
+        path = self.replacement.path
+        self.layout, base, published = self.store.begin(staged, self.request, self.layout)
         if base is not None:
-            self.layout = base.layout
             self.df = self.df.select(*(column(name) for name in base.layout.schema.names))
         partitioning = self.layout.partitioning(path)
         if not partitioning.columns and (self.request.mode == "overwrite_partitions" or self.request.partitions):
@@ -314,6 +304,7 @@ class Attempt:
             },
             self.layout.schema,
             table={**self.layout.facts(), "rows": rows, "table_rows": sum(rows.values())},
+            stays=self.replacement.stays,
         )
         return Publication(
             verdict=verdict,

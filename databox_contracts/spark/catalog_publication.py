@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,9 +18,14 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from databox_contracts.errors import PublicationError, UnreadableTableError
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unreadable
+from databox_contracts.spark.home_files import read_json, write_json
+from databox_contracts.spark.linking import Base
+from databox_contracts.spark.replacing import PublishMode
 from databox_contracts.spark.storable import added, loose
+from databox_contracts.spark.table_files import Layout, count_rows
 from databox_contracts.spark.tables import TablePlace
-from databox_contracts.spark.versions import KEEP_FOR, KEEP_VERSIONS, PUBLISHED
+from databox_contracts.spark.transactions import Change
+from databox_contracts.spark.versions import KEEP_FOR, KEEP_VERSIONS, MANIFEST, PUBLISHED
 
 _NAME: Final = re.compile(r"\w+")
 
@@ -65,8 +70,9 @@ class CatalogTarget:
     """What a table of Spark's catalog does for a publish."""
 
     format = "Parquet"
+    asks_spark = True
 
-    def __init__(self, place: CatalogPlace, spark: SparkSession, mode: Literal["overwrite", "append"]) -> None:
+    def __init__(self, place: CatalogPlace, spark: SparkSession, mode: PublishMode) -> None:
         if mode != "overwrite":
             raise PublicationError(str(place), f"a catalog table is not published to with mode={mode!r}")
         self.place = place
@@ -119,9 +125,10 @@ class CatalogTarget:
     def forget(self, ticket: str) -> None:
         """Nothing: there is no more than the files."""
 
-    def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
-        """Move the table's location, or make the table."""
-        directory = self.directory(ticket)
+    def commit(self, change: Change, ticket: str, facts: Mapping[str, Any]) -> str:
+        """Move the table's location, or make the table. The new location's manifest has what is said of releases."""
+        directory, schema = self.directory(ticket), change.schema
+        write_json(directory / MANIFEST, {**facts, "releases": {**self._releases(), **change.releases}})
         location = str(directory).replace("\\", "\\\\").replace("'", "\\'")
         try:
             if facts["previous"] is None:
@@ -145,6 +152,28 @@ class CatalogTarget:
     def rows(self) -> DataFrame | None:
         """Never asked for: rows are not appended."""
         return None
+
+    def partition_by(self) -> tuple[str, ...] | None:
+        """None of its columns: a table with partitions is refused."""
+        return () if describe(self.spark, self.place) is not None else None
+
+    def beside(self) -> Base | None:
+        """The files at the table's location, which a next version takes over."""
+        found = describe(self.spark, self.place)
+        if found is None:
+            return None
+        directory = Path(local_path(found["Location"]))
+        layout = Layout("parquet", loose(self.spark.table(self.place.quoted).schema))
+        return Base(self.spark, directory, layout, count_rows(self.spark, layout, directory))
+
+    def released(self, batch: str) -> int:
+        """What the manifest at the table's location says."""
+        return int(self._releases().get(batch, 0))
+
+    def _releases(self) -> dict[str, Any]:
+        found = describe(self.spark, self.place)
+        manifest = read_json(Path(local_path(found["Location"])) / MANIFEST) if found is not None else {}
+        return dict(manifest.get("releases", {}))
 
     def _version(self, location: str) -> str:
         path = Path(local_path(location))

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import DataboxError, PublicationError, UnreadableTableError
+from databox_contracts.spark.iceberg_files import (
+    data_files,
+    listed_files,
+    partition_columns,
+    partition_spec,
+    partition_texts,
+)
 from databox_contracts.spark.iceberg_types import STORABLE, iceberg_schema, iceberg_type, spark_schema
+from databox_contracts.spark.listed import Listed, read_files
+from databox_contracts.spark.replacing import PublishMode
 from databox_contracts.spark.storable import added, not_storable
+from databox_contracts.spark.table_files import Layout
+from databox_contracts.spark.transactions import Change
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -24,7 +35,10 @@ if TYPE_CHECKING:
 
 PUBLISHED_BY: Final = "databox_contracts.version"
 """The table's property that names the last publish; the snapshot's has its facts."""
+RELEASE: Final = "databox_contracts.release."
+"""Before a batch's name, the table's property that says how often rows of it were released."""
 _EMPTY: Final = "empty"
+_NO_RETRIES: Final = {"commit.retry.num-retries": "0"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +57,35 @@ class IcebergPlace:
         return f"{self.catalog.name}.{self.name}"
 
 
+def named_place(catalog: str, name: str) -> IcebergPlace:
+    """A table of a catalog of that name, as pyiceberg's configuration has it (`.pyiceberg.yaml` or its variables).
+
+    Raises `UnreadableTableError` where there is none that can be opened.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError:
+        raise UnreadableTableError(
+            name, "the package pyiceberg is not installed", hint="Install it: pip install 'databox_contracts[iceberg]'."
+        ) from None
+    try:
+        return IcebergPlace(load_catalog(catalog), name)
+    except Exception as error:
+        # Whatever a catalog's own client raises; what it says may have an address with a password.
+        raise UnreadableTableError(
+            f"{catalog}.{name}",
+            f"pyiceberg cannot open the catalog ({type(error).__name__})",
+            hint="Describe it in .pyiceberg.yaml, or by PYICEBERG_CATALOG__NAME__URI and the like.",
+        ) from None
+
+
 class IcebergTarget:
     """What an Iceberg table does for a publish."""
 
     format = "Iceberg"
+    asks_spark = False
 
-    def __init__(self, place: IcebergPlace, spark: SparkSession, mode: Literal["overwrite", "append"]) -> None:
+    def __init__(self, place: IcebergPlace, spark: SparkSession, mode: PublishMode) -> None:
         self.place = place
         self.spark = spark
         self.mode = mode
@@ -69,8 +106,11 @@ class IcebergTarget:
         table = _load(self.place)
         if table is None:
             return None
-        if not table.spec().is_unpartitioned():
-            raise PublicationError(str(self), "the table is partitioned", hint="Publish to one without partitions.")
+        self._columns(table)
+        if self.mode == "overwrite_partitions":
+            reason = _unlistable(table, list(table.scan().plan_files()))
+            if reason is not None:
+                raise PublicationError(str(self), reason, hint='Publish the whole table once, with mode="overwrite".')
         return _snapshot(table)
 
     def check_schema(self, schema: StructType) -> None:
@@ -84,7 +124,7 @@ class IcebergTarget:
                 str(self), f"its column {required} takes no nulls", hint="Make it optional; a contract can require it."
             )
         more = added(schema_of(table), schema)
-        if more is None or (more and self.mode == "append"):
+        if more is None or (more and self.mode != "overwrite"):
             raise PublicationError(
                 str(self),
                 "its columns are others than those to publish",
@@ -107,36 +147,80 @@ class IcebergTarget:
     def forget(self, ticket: str) -> None:
         """Nothing: there is no more than the files."""
 
-    def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
-        """One transaction of the catalog; on an overwrite readers never see its first step, the removal."""
-        from pyiceberg.expressions import AlwaysTrue
-
+    def commit(self, change: Change, ticket: str, facts: Mapping[str, Any]) -> str:
+        """One transaction of the catalog with one snapshot; it is not tried again on one that nobody has audited."""
         summary = {
             f"databox_contracts.{key}": str(value) for key, value in json.loads(json.dumps(facts, default=str)).items()
         }
-        uris = [file.as_uri() for file in files]
+        properties = {PUBLISHED_BY: ticket, **{f"{RELEASE}{name}": str(at) for name, at in change.releases.items()}}
         with self._refusals(facts["previous"]):
             table = _load(self.place)
             if table is None:
-                new = self._new(schema)
-                if uris:
-                    new.add_files(uris, snapshot_properties=summary)
-                new.set_properties({PUBLISHED_BY: ticket})
+                new = self._new(change.schema, change.partitioning.names)
+                self._add(new, change, summary)
+                new.set_properties(properties)
                 return _snapshot(new.commit_transaction())
             if _snapshot(table) != facts["previous"]:
                 raise self._overtaken()
+            # Of this copy alone: pyiceberg would bring the files to the table that another writer has made meanwhile.
+            table.metadata.properties.update(_NO_RETRIES)
             with table.transaction() as transaction:
-                more = added(schema_of(table), schema) or ()
+                more = added(schema_of(table), change.schema) or ()
                 if more:
                     with transaction.update_schema() as update:
                         for field in more:
                             update.add_column(field.name, iceberg_type(field.dataType))
-                if self.mode == "overwrite" and table.current_snapshot() is not None:
-                    transaction.delete(AlwaysTrue(), snapshot_properties=summary)
-                if uris:
-                    transaction.add_files(uris, snapshot_properties=summary)
-                transaction.set_properties({PUBLISHED_BY: ticket})
+                self._add(transaction, change, summary, self._removed(table, change))
+                transaction.set_properties(properties)
             return _snapshot(table.refresh())
+
+    def _add(self, transaction: Any, change: Change, summary: dict[str, str], removed: Iterable[Any] = ()) -> None:
+        from pyiceberg.table import TableProperties
+
+        gone = list(removed)
+        if not change.files and not gone:
+            return
+        if transaction.table_metadata.name_mapping() is None:
+            # Spark wrote the files, which do not have Iceberg's numbers of the columns.
+            names = transaction.table_metadata.schema().name_mapping.model_dump_json()
+            transaction.set_properties({TableProperties.DEFAULT_NAME_MAPPING: names})
+        update = transaction.update_snapshot(snapshot_properties=summary)
+        with update.overwrite() if gone else update.fast_append() as snapshot:
+            for file in gone:
+                snapshot.delete_data_file(file)
+            for file in data_files(transaction.table_metadata, change.files, change.partitioning):
+                snapshot.append_data_file(file)
+
+    def _removed(self, table: Table, change: Change) -> Iterator[Any]:
+        kinds = [column.dataType for column in change.partitioning.columns]
+        for task in table.scan().plan_files() if self.mode != "append" else ():
+            if self.mode == "overwrite" or not change.keeps(partition_texts(task.file, kinds)):
+                yield task.file
+
+    def partition_by(self) -> tuple[str, ...] | None:
+        """The columns that the table is partitioned by."""
+        table = _load(self.place)
+        return self._columns(table) if table is not None else None
+
+    def beside(self) -> Listed | None:
+        """The files of now."""
+        table = _load(self.place)
+        return listed(self.spark, self.place, table) if table is not None else None
+
+    def released(self, batch: str) -> int:
+        """What the table's properties say."""
+        table = _load(self.place)
+        return int(table.properties.get(f"{RELEASE}{batch}", 0)) if table is not None else 0
+
+    def _columns(self, table: Table) -> tuple[str, ...]:
+        try:
+            return partition_columns(table)
+        except ValueError as error:
+            raise PublicationError(
+                str(self),
+                f"the table is partitioned by {error}, and only partitions by a column's own values are written",
+                hint="Publish to a table that is partitioned by columns, or use a SessionIcebergPlace.",
+            ) from None
 
     def rows(self) -> DataFrame | None:
         """What readers see now, None without a table."""
@@ -155,9 +239,11 @@ class IcebergTarget:
             )
         return Path(unquote(parts.path))
 
-    def _new(self, schema: StructType) -> Any:
+    def _new(self, schema: StructType, partition_by: Iterable[str] = ()) -> Any:
         location = self.place.location.absolute().as_uri() if self.place.location is not None else None
-        return self.place.catalog.create_table_transaction(self.place.name, iceberg_schema(schema), location)
+        columns = iceberg_schema(schema)
+        spec = partition_spec(columns, partition_by)
+        return self.place.catalog.create_table_transaction(self.place.name, columns, location, spec)
 
     def _overtaken(self) -> PublicationError:
         return PublicationError(
@@ -188,20 +274,25 @@ class IcebergTarget:
 def read_iceberg(spark: SparkSession, place: IcebergPlace) -> DataFrame:
     """Open the table's snapshot of now by the list of its files; what is published later does not disturb the reader.
 
-    Raises `UnreadableTableError` where there is no table, or one with partitions, deleted rows or columns that were
-    renamed, dropped or changed in type: the files alone are not the table then.
+    Raises `UnreadableTableError` where there is no table, or one with deleted rows, partitions that are not columns, or
+    columns that were renamed, dropped or changed in type: the files alone are not the table then.
     """
     table = _load(place)
     if table is None:
         raise UnreadableTableError(str(place), "nothing was published there yet", hint="Materialize it first.")
+    found = listed(spark, place, table)
+    return read_files(spark, found.layout, found.files)
+
+
+def listed(spark: SparkSession, place: IcebergPlace, table: Table) -> Listed:
+    """The files of a table's snapshot. Raises `UnreadableTableError` as `read_iceberg` does."""
     tasks = list(table.scan().plan_files())
     reason = _unlistable(table, tasks)
     if reason is not None:
         raise UnreadableTableError(str(place), reason, hint="Read it with a Spark that has Iceberg's runtime.")
     schema = schema_of(table)
-    if not tasks:
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(*sorted(_local(task.file.file_path) for task in tasks))
+    layout = Layout("parquet", schema, partition_columns(table))
+    return Listed(spark, layout, listed_files(tasks, [schema[name].dataType for name in layout.partition_by]))
 
 
 def schema_of(table: Table) -> StructType:
@@ -228,14 +319,14 @@ def _snapshot(table: Table) -> str:
     return str(current.snapshot_id) if current is not None else _EMPTY
 
 
-def _local(uri: str) -> str:
-    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
-
-
 def _unlistable(table: Table, tasks: list[Any]) -> str | None:
     """Why the files alone are not the table, None if they are."""
-    if not table.spec().is_unpartitioned():
-        return "it is partitioned, and its files may not have the columns of the partitions"
+    try:
+        partition_columns(table)
+    except ValueError as error:
+        return f"it is partitioned by {error}, which the list of its files does not tell"
+    if any(task.file.spec_id != table.spec().spec_id for task in tasks):
+        return "its partitions were changed, and it has files of the old ones"
     if any(task.delete_files for task in tasks):
         return "it has rows that are deleted without their files being written again"
     now = {field_id: _described(table.schema(), field_id) for field_id in table.schema().field_ids}

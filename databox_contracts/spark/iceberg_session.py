@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import PublicationError, UnreadableTableError
 from databox_contracts.spark.failures import SPARK_ERRORS, conditions, in_words, unreadable
 from databox_contracts.spark.iceberg_types import STORABLE
-from databox_contracts.spark.storable import added, not_storable
+from databox_contracts.spark.listed import directory_of
+from databox_contracts.spark.partitioning import Partitioning
+from databox_contracts.spark.replacing import PublishMode
+from databox_contracts.spark.storable import added, loose, not_storable
+from databox_contracts.spark.table_files import Layout, column
+from databox_contracts.spark.transactions import Change
 
 PUBLISHED_BY: Final = "databox_contracts.version"
+_RELEASE: Final = "databox_contracts.release."
 _NAME: Final = re.compile(r"\w+(?:\.\w+){2,}")
 
 
@@ -58,8 +66,9 @@ class SessionIcebergTarget:
     """
 
     format = "Iceberg"
+    asks_spark = True
 
-    def __init__(self, place: SessionIcebergPlace, spark: SparkSession, mode: Literal["overwrite", "append"]) -> None:
+    def __init__(self, place: SessionIcebergPlace, spark: SparkSession, mode: PublishMode) -> None:
         self.place = place
         self.spark = spark
         self.mode = mode
@@ -76,7 +85,10 @@ class SessionIcebergTarget:
 
     def base(self) -> str | None:
         """The id of the snapshot that `main` is at."""
-        return self._head("main") or "empty" if self._exists() else None
+        if not self._exists():
+            return None
+        self.partition_by()
+        return self._head("main") or "empty"
 
     def check_schema(self, schema: StructType) -> None:
         """The table's columns stay; others are added to it by whoever owns it."""
@@ -112,27 +124,31 @@ class SessionIcebergTarget:
         if self._exists():
             self.spark.sql(f"ALTER TABLE {self.place.table} DROP BRANCH IF EXISTS `{ticket}`")
 
-    def commit(self, files: list[Path], schema: StructType, ticket: str, facts: Mapping[str, Any]) -> str:
+    def commit(self, change: Change, ticket: str, facts: Mapping[str, Any]) -> str:
         """Copy to the branch, compare and move."""
+        names = change.partitioning.names
+        layout = Layout("parquet", change.schema, names)
         audited = (
-            self.spark.read.schema(schema).parquet(*map(str, files))
-            if files
-            else self.spark.createDataFrame([], schema)
+            layout.read(self.spark, change.directory) if change.files else self.spark.createDataFrame([], change.schema)
         )
         name = self.place.table
         with self._refusals():
             if facts["previous"] is None:
-                audited.writeTo(name).using("iceberg").tableProperty(PUBLISHED_BY, ticket).create()
+                maker = audited.writeTo(name).using("iceberg").tableProperty(PUBLISHED_BY, ticket)
+                (maker.partitionedBy(*map(column, names)) if names else maker).create()
                 return self.base() or "empty"
             if facts["previous"] == "empty":
                 # A branch needs a snapshot to begin at.
                 audited.limit(0).writeTo(name).append()
             self.spark.sql(f"ALTER TABLE {name} CREATE BRANCH `{ticket}`")
             writer = audited.writeTo(f"{name}.branch_{ticket}")
-            if self.mode == "append":
+            for batch, number in sorted(change.releases.items()):
+                writer = writer.option(f"snapshot-property.{_RELEASE}{batch}", str(number))
+            replaced = self._replaced(change)
+            if replaced is None:
                 writer.append()
             else:
-                writer.overwrite(F.lit(True))
+                writer.overwrite(replaced)
             if facts["previous"] not in ("empty", self._head("main")):
                 raise self._overtaken()
             self.spark.sql(
@@ -141,6 +157,60 @@ class SessionIcebergTarget:
         if self._head("main") != self._head(ticket):
             raise self._overtaken()
         return str(self._head("main"))
+
+    def _replaced(self, change: Change) -> Column | None:
+        """Which rows of now are removed, None if none are."""
+        if self.mode == "overwrite":
+            return F.lit(True)
+        beside = self.beside() if self.mode == "overwrite_partitions" else None
+        gone = [one for one in (beside.rows if beside is not None else {}) if not change.stays(one)]
+        conditions = [in_partition(change.partitioning, one) for one in gone]
+        return reduce(or_, conditions) if conditions else None
+
+    def partition_by(self) -> tuple[str, ...] | None:
+        """The columns that the table is partitioned by.
+
+        Raises `PublicationError` where it is partitioned by something else than columns' own values.
+        """
+        if not self._exists():
+            return None
+        with self._refusals():
+            rows = self.spark.sql(f"DESCRIBE TABLE {self.place.table}").collect()
+        names = [row["col_name"] for row in rows]
+        if "# Partitioning" in names:
+            transform = rows[names.index("# Partitioning") + 1]["data_type"]
+            raise PublicationError(
+                str(self),
+                f"the table is partitioned by {transform}, and only partitions by a column's own values are written",
+                hint="Publish to a table that is partitioned by columns.",
+            )
+        if "# Partition Information" not in names:
+            return ()
+        found = names[names.index("# Partition Information") + 1 :]
+        return tuple(name for name in found if name and not name.startswith("# "))
+
+    def beside(self) -> SessionRows | None:
+        """The rows that `main` is at."""
+        rows, names = self.rows(), self.partition_by()
+        if rows is None or names is None:
+            return None
+        layout = Layout("parquet", loose(rows.schema), names)
+        values = [column(name).cast("string").alias(name) for name in names]
+        counted = rows.groupBy(*values).count().collect()
+        counts = {directory_of(names, tuple(row)[:-1]): int(row[-1]) for row in counted}
+        # Without groups Spark counts no rows at all.
+        return SessionRows(rows, layout, {inside: count for inside, count in sorted(counts.items()) if count})
+
+    def released(self, batch: str) -> int:
+        """What the snapshots that `main` has come from say."""
+        if not self._exists():
+            return 0
+        with self._refusals():
+            numbers = self.spark.table(f"{self.place.table}.snapshots").select(
+                column("summary").getItem(f"{_RELEASE}{batch}").cast("int").alias("number")
+            )
+            found = numbers.agg(F.max("number")).collect()[0][0]
+        return int(found or 0)
 
     def rows(self) -> DataFrame | None:
         """What readers see now, None without a table."""
@@ -175,6 +245,35 @@ class SessionIcebergTarget:
                 f"the catalog refused: {in_words(error)}",
                 hint="The session needs Iceberg's runtime, its SQL extensions and this catalog.",
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRows:
+    """The rows of a snapshot by partitions."""
+
+    table: DataFrame
+    layout: Layout
+    rows: Mapping[str, int]
+
+    def read(self, directories: Iterable[str]) -> DataFrame:
+        """The rows of some partitions."""
+        partitioning = self.layout.partitioning("")
+        if not partitioning.columns:
+            return self.table
+        conditions = [in_partition(partitioning, one) for one in directories]
+        return self.table.where(reduce(or_, conditions) if conditions else F.lit(False))
+
+    def link_into(self, target: Path, keep: Callable[[str], bool]) -> None:
+        """Nothing: what stays is in the table."""
+
+
+def in_partition(partitioning: Partitioning, directory: str) -> Column:
+    """The condition that a row is of the partition."""
+    condition = F.lit(True)
+    for field, value in zip(partitioning.columns, partitioning.at(directory), strict=True):
+        here = column(field.name)
+        condition = condition & (here.isNull() if value is None else here == F.lit(value).cast(field.dataType))
+    return condition
 
 
 def read_session_iceberg(spark: SparkSession, place: SessionIcebergPlace) -> DataFrame:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,24 @@ from databox_contracts.spark.schema import type_text
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import TEXT_FORMATS, Layout, count_rows
 from databox_contracts.spark.versions import MANIFEST, VersionStore
+
+
+class Beside(Protocol):
+    """The rows of a table that a publish finds there, by partitions called as their directories are."""
+
+    @property
+    def layout(self) -> Layout:
+        """Its columns and partitions."""
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The number of rows by partition."""
+
+    def read(self, directories: Iterable[str]) -> DataFrame:
+        """The rows of some of its partitions."""
+
+    def link_into(self, target: Path, keep: Callable[[str], bool]) -> None:
+        """Bring the files of all partitions that are to be kept into the next version, where that is a directory."""
 
 
 @dataclass(frozen=True, slots=True)

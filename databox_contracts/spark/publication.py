@@ -14,12 +14,12 @@ from databox_contracts.model import Contract
 from databox_contracts.plan import build_plan
 from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark.attempts import Attempt
+from databox_contracts.spark.catalog_publication import CatalogPlace
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.publications import OnViolation, Publication
 from databox_contracts.spark.replacing import PublishMode, PublishScope, Request
 from databox_contracts.spark.stores import Place
-from databox_contracts.spark.tables import TablePlace
 
 __all__ = ["OnViolation", "Publication", "publish"]
 
@@ -53,12 +53,13 @@ def publish(
     "warn" everything is published. `run_id` marks held rows, so that a retry of the run replaces them. `as_of`,
     `timestamp_field` and `progress` are those of `verify`, `as_of` the clock's if not given.
 
-    `partition_by` names the columns that make directories, outermost first; "append" and "overwrite_partitions" keep
-    the table's own if none are named. "append" adds the rows. "overwrite_partitions" replaces the partitions that rows
-    come in for and those that `partitions` names (`[{"day": "2024-01-01"}]`): a named one without rows becomes empty,
-    and a row of one that is not named is an error. Keys and row counts are then judged over each partition that is
-    written to, with the rows an append adds to, and over the whole table where there are no partitions or `scope` is
-    "table". All other rules are judged over the rows that come in.
+    `partition_by` names the columns that make partitions, outermost first; "append" and "overwrite_partitions" keep
+    the table's own if none are named. A Delta or an Iceberg table has the partitions of its first publish for good, in
+    every mode, and a catalog table has none. "append" adds the rows. "overwrite_partitions" replaces the partitions
+    that rows come in for and those that `partitions` names (`[{"day": "2024-01-01"}]`): a named one without rows
+    becomes empty, and a row of one that is not named is an error. Keys and row counts are then judged over each
+    partition that is written to, with the rows an append adds to, and over the whole table where there are no
+    partitions or `scope` is "table". All other rules are judged over the rows that come in.
 
     `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
     own. `tables` is asked where nothing is published yet: under `discard_row` and `discard_value` nothing is then
@@ -75,7 +76,7 @@ def publish(
         )
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     request = Request(mode, names, partitions, scope)
-    request.check(str(place), partitioned=isinstance(place, TablePlace))
+    request.check(str(place), partitioned=not isinstance(place, CatalogPlace))
     plan = build_plan(contract, contract.dataset(dataset))
     if contract.enforcement.only_warns(clock().date()):
         on_violation = "warn"

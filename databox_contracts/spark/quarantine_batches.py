@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from databox_contracts.errors import DataboxError, PublicationError, UnreadableTableError
@@ -19,7 +20,9 @@ from databox_contracts.model import Contract, Dataset, Field
 from databox_contracts.schema_modes import VARIANT
 from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.reasons import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
+from databox_contracts.spark.stores import Place, target_to_release
 from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.transactions import TransactionStore
 from databox_contracts.spark.versions import MANIFEST, PUBLISHED, SUPERSEDED, VersionStore
 
 STAMP: Final = (REASON, TIMESTAMP, CONTRACT_ID, CONTRACT_VERSION, RUN_ID)
@@ -123,20 +126,15 @@ class HeldBatch:
             ) from None
 
 
-def open_batches(place: TablePlace) -> tuple[HeldBatch, ...]:
+def open_batches(place: Place, spark: SparkSession | None = None) -> tuple[HeldBatch, ...]:
     """The batches beside a table, oldest first, after finishing a replay that was cut off.
 
-    Raises `UnreadableTableError` where there is neither a table nor a batch.
+    Where only Spark knows what is published, as of a catalog table, that is left to the next publish or replay if no
+    session is given. Raises `UnreadableTableError` where there is neither a table nor a batch.
     """
-    place.ensure_inside_root()
-    store = VersionStore(place)
-    store.recover_adoption()
-    store.recover_replay()
-    if not place.link.exists() and not place.quarantine.is_dir():
-        raise UnreadableTableError(str(place.link), "nothing was published there yet", hint="Check root and name.")
-    current = place.current_version()
+    current, quarantine = _settled(place, spark)
     found = []
-    for path in sorted(place.quarantine.glob(f"{_BATCH}*")):
+    for path in sorted(quarantine.glob(f"{_BATCH}*")):
         # What was held for a version that nobody saw is not there; its rows were never taken.
         if path.is_dir() and ((path / PUBLISHED).exists() or path.name == f"{_BATCH}{current}"):
             newer = read_json(path / SUPERSEDED).get("version") if (path / SUPERSEDED).exists() else None
@@ -144,16 +142,35 @@ def open_batches(place: TablePlace) -> tuple[HeldBatch, ...]:
     return tuple(found)
 
 
-def named_batches(place: TablePlace, found: Sequence[HeldBatch], names: Sequence[str]) -> tuple[HeldBatch, ...]:
+def _settled(place: Place, spark: SparkSession | None) -> tuple[str | None, Path]:
+    """The version that readers see if its batch may lack a mark of that, and where the batches are."""
+    missing = UnreadableTableError(str(place), "nothing was published there yet", hint="Check root and name.")
+    if isinstance(place, TablePlace):
+        place.ensure_inside_root()
+        store = VersionStore(place)
+        store.recover_adoption()
+        store.recover_replay()
+        if not place.link.exists() and not place.quarantine.is_dir():
+            raise missing
+        return place.current_version(), place.quarantine
+    target = target_to_release(place, spark)
+    if spark is not None or not target.asks_spark:
+        TransactionStore(target).recover()
+        if not target.quarantine.is_dir() and target.base() is None:
+            raise missing
+    elif not target.home.is_dir():
+        raise missing
+    return None, target.quarantine
+
+
+def named_batches(place: Place, found: Sequence[HeldBatch], names: Sequence[str]) -> tuple[HeldBatch, ...]:
     """Those of these names, with or without `batch=` before them. Raises `PublicationError` for one there is not."""
     known = {batch.name: batch for batch in found}
     wanted = dict.fromkeys(name.rstrip("/").removeprefix(_BATCH) for name in names)
     for name in wanted:
         if name not in known:
             shown = ", ".join(known) or "none"
-            raise PublicationError(
-                str(place.link), f"no rows are held in a batch {name!r}", hint=f"There are: {shown}."
-            )
+            raise PublicationError(str(place), f"no rows are held in a batch {name!r}", hint=f"There are: {shown}.")
     return tuple(known[name] for name in known if name in wanted)
 
 

@@ -23,7 +23,7 @@ from databox_contracts.spark.attempts import hides
 from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import MOST_GENERATIONS, keys_that_repeat, keys_without_match
-from databox_contracts.spark.linking import Base, difference, open_base
+from databox_contracts.spark.linking import Beside, difference
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.partitioning import Partitioning
@@ -42,10 +42,9 @@ from databox_contracts.spark.reasons import (
 from databox_contracts.spark.references import given_table, own_dataset
 from databox_contracts.spark.replacing import PublishScope, Replacement, Request
 from databox_contracts.spark.staging import Staged
-from databox_contracts.spark.table_files import Layout, column, count_rows
-from databox_contracts.spark.tables import TablePlace
+from databox_contracts.spark.stores import Store
+from databox_contracts.spark.table_files import column, count_rows
 from databox_contracts.spark.verification import Verification
-from databox_contracts.spark.versions import VersionStore
 from databox_contracts.spark.writing import write_parquet, write_table
 
 _FILE: Final = "_databox file"
@@ -80,32 +79,30 @@ class Releasing:
         self,
         spark: SparkSession,
         plan: Plan,
-        place: TablePlace,
+        path: str,
         scope: PublishScope,
         run_id: str,
         samples: int,
         clock: Callable[[], datetime],
         given: Given,
-        layout: Layout,
-        store: VersionStore,
+        store: Store,
         staged: Staged,
         batches: Sequence[HeldBatch],
         modes: SchemaModes,
     ) -> None:
         self.spark = spark
         self.plan = plan
-        self.place = place
+        self.path = path
         self.scope = scope
         self.run_id = run_id
         self.samples = samples
         self.clock = clock
         self.given = given
         self.batches = {batch.path.name: batch for batch in batches}
-        self.layout = layout
         self.modes = modes
         self.store = store
         self.staged = staged
-        self.replacement = Replacement(Request("append", scope=scope), str(place.link), Partitioning())
+        self.replacement = Replacement(Request("append", scope=scope), path, Partitioning())
         about_rows = [check for check in plan.checks if _is_about_rows(check)]
         self.about_rows = {check.id for check in about_rows}
         self.to_itself = [
@@ -118,9 +115,9 @@ class Releasing:
 
     def run(self) -> Outcome:
         """Raises `ContractViolationError` or `PublicationError` where nothing is released, and nothing changed."""
+        base, staged = self._open(), self.staged
         for batch in self.batches.values():
             self._require_columns(batch)
-        base, staged = self._open(), self.staged
         held = self._held_rows()
         self._apply_modes(held)
         verdict = self._judge(self._own(held), self._rules_about_rows())
@@ -133,10 +130,11 @@ class Releasing:
         replaced = {name: one for name, one in counts.items() if one.released or one.changed}
         facts = self._write_rest(marked, replaced) if replaced else {}
         if released:
-            return Outcome(counts, verdict, staged.version, self._release(marked, released, facts))
+            rows = self._release(marked, released, facts)
+            return Outcome(counts, verdict, self.store.version_of(staged), rows)
         if replaced:
             self.store.replace_batches(staged, facts)
-        return Outcome(counts, verdict, str(staged.base), sum(base.rows.values()))
+        return Outcome(counts, verdict, str(self.store.current_version()), sum(base.rows.values()))
 
     # --- the table and the rows ---------------------------------------------------------------------------------------
 
@@ -145,21 +143,20 @@ class Releasing:
         reason = "its files do not say so" if schema is None else difference(self.layout.schema, schema)
         if reason is not None:
             raise PublicationError(
-                str(self.place.link),
+                self.path,
                 f"batch {batch.name} has other columns than the table: {reason}",
                 hint="Name the batches that are to be replayed, without this one.",
             )
 
-    def _open(self) -> Base:
-        base = open_base(self.spark, self.store, self.staged, self.layout)
+    def _open(self) -> Beside:
+        base = self.store.open(self.staged)
         if base is None:
-            raise UnreadableTableError(str(self.place.link), "nothing was published there yet")
+            raise UnreadableTableError(self.path, "nothing was published there yet")
         self.layout = base.layout
-        path = str(self.place.link)
-        partitioning = self.layout.partitioning(path)
+        partitioning = self.layout.partitioning(self.path)
         self.replacement = Replacement(
             Request("append", scope=self.scope),
-            path,
+            self.path,
             partitioning,
             base=base,
             masked=any(hides(self.plan, name) for name in partitioning.names),
@@ -182,7 +179,7 @@ class Releasing:
         applied = apply_modes(rows, contract, dataset, self.modes, known=known)
         if applied.df is not rows:
             raise PublicationError(
-                str(self.place.link),
+                self.path,
                 "the schema modes would change held rows, and not those that are in the table",
                 hint="Name the modes that the table was published with, or publish all of it under these first.",
             )
@@ -327,7 +324,9 @@ class Releasing:
                 "replaced": [],
                 "replayed": [self.batches[name].name for name in replayed],
             },
+            self.layout.schema,
             table={**self.layout.facts(), "rows": after, "table_rows": sum(after.values())},
+            stays=self.replacement.stays,
             replayed=replayed,
         )
         return sum(after.values())
@@ -351,12 +350,12 @@ class Releasing:
 
     def _require_nothing_lost(self, reason: str | None) -> None:
         if reason is not None:
-            raise PublicationError(str(self.place.link), reason, hint="Nothing was released.")
+            raise PublicationError(self.path, reason, hint="Nothing was released.")
 
     def _require_conserved(self, expected: int, found: int, what: str) -> None:
         if expected != found:
             raise PublicationError(
-                str(self.place.link),
+                self.path,
                 f"{what} {expected} rows, and {found} were found",
                 hint="Nothing was released. Please report this as a bug.",
             )

@@ -14,7 +14,7 @@ from databox_contracts.plan import Check, Plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import RowCount, Scope
 from databox_contracts.spark import outcomes
-from databox_contracts.spark.linking import Base
+from databox_contracts.spark.linking import Beside
 from databox_contracts.spark.partitioning import Partition, Partitioning, Wanted, data_files, matches
 from databox_contracts.spark.table_files import column
 
@@ -40,8 +40,8 @@ class Request:
         if not partitioned and (self.mode == "overwrite_partitions" or self.partition_by or self.partitions):
             raise PublicationError(
                 path,
-                "only a table of directories is published by partition",
-                hint='Use a TablePlace, or mode="overwrite" or "append" without partitions.',
+                "a catalog table is not published by partition",
+                hint='Use another place, or mode="overwrite" without partitions.',
             )
         for name, value, known in (("mode", self.mode, PublishMode), ("scope", self.scope, PublishScope)):
             if value not in get_args(known):
@@ -61,15 +61,15 @@ class Replacement:
     `written` are the partitions that rows came in for, held ones included, in ascending order. Row rules and everything
     else that is about rows are judged over the rows that came in. Keys and row counts are promises about what readers
     find: an overwrite is judged as a whole, an append together with the rows that are there, and where there are
-    partitions each of those that are written to by itself, unless `scope` is the table. `base` is the table of
-    directories that rows come to, `published` are the rows of any other that they are added to.
+    partitions each of those that are written to by itself, unless `scope` is the table. `base` is the table by
+    partitions that rows come to, `published` are the rows of any other that they are added to.
     """
 
     request: Request
     path: str
     partitioning: Partitioning
     wanted: tuple[Wanted, ...] | None = None
-    base: Base | None = None
+    base: Beside | None = None
     published: DataFrame | None = None
     masked: bool = False
     written: tuple[Partition, ...] = ()

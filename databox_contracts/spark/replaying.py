@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,14 +16,11 @@ from databox_contracts.plan import Plan, build_plan
 from databox_contracts.results import Verdict
 from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.progress import OnProgress
 from databox_contracts.spark.quarantine_batches import HeldBatch, named_batches, open_batches
 from databox_contracts.spark.releasing import Outcome, Releasing
 from databox_contracts.spark.replacing import PublishScope, Request
-from databox_contracts.spark.table_files import Layout
-from databox_contracts.spark.tables import TablePlace, read_published
-from databox_contracts.spark.versions import MANIFEST, VersionStore
+from databox_contracts.spark.stores import Place, open_to_release, table_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Replay:
     `version` is the one readers see now, which has `table_rows` rows; it is a new one if any row was released.
     """
 
-    place: TablePlace
+    place: Place
     contract: str
     contract_version: str
     version: str | None
@@ -80,7 +76,7 @@ class Replay:
         return {
             "contract": self.contract,
             "contract_version": self.contract_version,
-            "table": self.place.name,
+            "table": table_name(self.place),
             "version": self.version,
             "table_rows": self.table_rows,
             "rows": self.rows,
@@ -106,7 +102,7 @@ def replay(
     contract: Contract,
     dataset: str | None = None,
     *,
-    place: TablePlace,
+    place: Place,
     batches: Sequence[str] | None = None,
     scope: PublishScope = "table",
     run_id: str | None = None,
@@ -124,8 +120,9 @@ def replay(
     them have, stay held. Keys are the table's, or with `scope` "partition" each partition's. What is promised of the
     table as a whole (freshness, statistics, completeness, row counts, rules that tolerate some rows) is judged over the
     table with the released rows; if that does not hold, nothing is released. Rows that stay have their reasons by the
-    contract as it is now, and the time and run they were first held at. The switch of the table's link releases the
-    rows and replaces the batches: before it nothing has happened, after it everything has, kill or not.
+    contract as it is now, and the time and run they were first held at. The switch of the table's link, or the one
+    commit of a table format or a catalog, releases the rows and replaces the batches: before it nothing has happened,
+    after it everything has, kill or not. The commit says what it released, so that it is not released again.
 
     `batches` are the names of the batches to look at. If none are named those are passed over whose rows are copies of
     the table's, were not held back from this table, or were held back from what a later publish replaced; the last may
@@ -138,19 +135,17 @@ def replay(
     verdict where a rule that belongs to no row keeps everything held.
     """
     plan = build_plan(contract, contract.dataset(dataset))
-    Request("append", scope=scope).check(str(place.link), partitioned=True)
+    Request("append", scope=scope).check(str(place), partitioned=True)
     modes = effective_modes(contract, plan.dataset, run=schema_modes)
     given = Given.at(as_of or clock(), timestamp_field, references, progress)
-    path = str(place.link)
+    path = str(place)
     try:
-        open_batches(place)
-        if not os.path.lexists(place.link):
+        open_batches(place, spark)
+        store = open_to_release(place, spark, clock)
+        if store.is_new():
             raise UnreadableTableError(path, "the table is gone, and only held rows are there")
-        layout = _layout(spark, place)
-        # The table stays what it is, whatever the place says of the next version.
-        store = VersionStore(replace(place, format=layout.format), now=clock)
         with store.stage() as staged:
-            found = open_batches(place)
+            found = open_batches(place, spark)
             chosen = named_batches(place, found, batches) if batches is not None else found
             considered = [(batch, _passed_over(batch, plan, place, named=batches is not None)) for batch in chosen]
             looked = [batch for batch, reason in considered if reason is None]
@@ -158,7 +153,7 @@ def replay(
             if looked:
                 run = run_id or secrets.token_hex(8)
                 releasing = Releasing(
-                    spark, plan, place, scope, run, samples, clock, given, layout, store, staged, looked, modes
+                    spark, plan, path, scope, run, samples, clock, given, store, staged, looked, modes
                 )
                 outcome = releasing.run()
     except OSError as error:
@@ -167,25 +162,25 @@ def replay(
         place=place,
         contract=contract.id,
         contract_version=contract.version,
-        version=outcome.version if outcome is not None else place.current_version(),
+        version=outcome.version if outcome is not None else store.current_version(),
         batches=tuple(_replayed(batch, reason, outcome) for batch, reason in considered),
         verdict=outcome.verdict if outcome is not None else None,
         table_rows=outcome.table_rows if outcome is not None else None,
     )
 
 
-def _passed_over(batch: HeldBatch, plan: Plan, place: TablePlace, *, named: bool) -> str | None:
+def _passed_over(batch: HeldBatch, plan: Plan, place: Place, *, named: bool) -> str | None:
     if batch.refused is not None:
         if named:
             raise PublicationError(
-                str(place.link), f"batch {batch.name} cannot be replayed: {batch.refused}", hint="Name other batches."
+                str(place), f"batch {batch.name} cannot be replayed: {batch.refused}", hint="Name other batches."
             )
         return batch.refused
     ours = (plan.contract.id, plan.dataset.name)
     theirs = (batch.facts.get("contract"), batch.facts.get("dataset"))
     if theirs != ours:
         raise PublicationError(
-            str(place.link),
+            str(place),
             f"batch {batch.name} was held under {theirs[0]}, dataset {theirs[1]}, and the contract given is {ours[0]},"
             f" dataset {ours[1]}",
             hint="Name the contract that the table is published with.",
@@ -202,11 +197,3 @@ def _replayed(batch: HeldBatch, passed_over: str | None, outcome: Outcome | None
     counts = outcome.counts[batch.path.name]
     stays = counts.rows - counts.released
     return ReplayedBatch(batch.name, run_id, counts.rows, counts.released, stays, batch.reasons() if stays else {})
-
-
-def _layout(spark: SparkSession, place: TablePlace) -> Layout:
-    recorded = Layout.recorded(read_json(place.link.resolve() / MANIFEST))
-    if recorded is not None:
-        return recorded
-    # A stream's version, or a plain directory that stands where the table was.
-    return Layout(place.format, read_published(spark, place).schema)

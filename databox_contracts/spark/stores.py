@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
@@ -15,12 +16,16 @@ from pyspark.sql.types import StructType
 from databox_contracts.errors import PublicationError
 from databox_contracts.spark.catalog_publication import CatalogPlace, CatalogTarget, read_catalog
 from databox_contracts.spark.delta_publication import DeltaPlace, DeltaTarget, read_delta
+from databox_contracts.spark.home_files import read_json
 from databox_contracts.spark.iceberg_publication import IcebergPlace, IcebergTarget, read_iceberg
 from databox_contracts.spark.iceberg_session import SessionIcebergPlace, SessionIcebergTarget, read_session_iceberg
+from databox_contracts.spark.linking import Beside, open_base, own_partitions
+from databox_contracts.spark.replacing import Request
 from databox_contracts.spark.staging import Staged
+from databox_contracts.spark.table_files import Layout
 from databox_contracts.spark.tables import TablePlace, read_published as read_directory
 from databox_contracts.spark.transactions import Target, TransactionStore
-from databox_contracts.spark.versions import VersionStore
+from databox_contracts.spark.versions import MANIFEST, VersionStore
 
 Place: TypeAlias = TablePlace | CatalogPlace | DeltaPlace | IcebergPlace | SessionIcebergPlace
 
@@ -42,13 +47,34 @@ class Store(Protocol):
     def stage(self) -> AbstractContextManager[Staged]:
         """A directory to write in, gone again when the block ends."""
 
+    def begin(self, staged: Staged, request: Request, layout: Layout) -> tuple[Layout, Beside | None, DataFrame | None]:
+        """The layout of what is to be written, and what the rows come to: a table by partitions, or all of its rows.
+
+        Raises `PublicationError` where the table has another format, other partitions or other columns.
+        """
+
+    def open(self, staged: Staged) -> Beside | None:
+        """The table that held rows are released into, None where there is none."""
+
     def commit(
-        self, staged: Staged, manifest: Mapping[str, Any], schema: StructType, *, table: Mapping[str, Any]
+        self,
+        staged: Staged,
+        manifest: Mapping[str, Any],
+        schema: StructType,
+        *,
+        table: Mapping[str, Any],
+        stays: Callable[[str], bool] | None = None,
+        replayed: Mapping[str, Mapping[str, Any] | None] | None = None,
     ) -> Path | None:
         """Make what was staged the table; returns the place of the held rows, None without any.
 
-        `table` says how the files are read, for those whom nothing else tells.
+        `table` says how the files are read, for those whom nothing else tells, and `stays` which partitions are not
+        replaced. `replayed` are the names of older batches whose rows were looked at again: each is replaced by what is
+        in `staged.rest` under its name, which its manifest is given for, and gone where that is None.
         """
+
+    def replace_batches(self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """As `commit` does with `replayed`, where the table stays as it is."""
 
     def unwritable(self, schema: StructType) -> str | None:
         """Why the format cannot hold the columns, None if it can."""
@@ -62,15 +88,13 @@ class Store(Protocol):
     def version_of(self, staged: Staged) -> str:
         """The version that a commit has made of what was staged."""
 
-    def published_rows(self) -> DataFrame | None:
-        """What readers see now, None without a table. Asked for where rows are appended to it."""
-
 
 class DirectoryStore:
     """The versions of a directory behind a link."""
 
-    def __init__(self, place: TablePlace, now: Callable[[], datetime]) -> None:
+    def __init__(self, place: TablePlace, spark: SparkSession, now: Callable[[], datetime]) -> None:
         self.place = place
+        self.spark = spark
         self.file_format = place.format
         self.format = "Parquet" if place.format == "parquet" else place.format.upper()
         self.versions = VersionStore(place, now=now)
@@ -81,11 +105,37 @@ class DirectoryStore:
         self.versions.recover_adoption()
         return not os.path.lexists(self.place.link)
 
+    def begin(self, staged: Staged, request: Request, layout: Layout) -> tuple[Layout, Beside | None, DataFrame | None]:
+        """The version that the next one takes files over from; an overwrite takes none, whatever is there."""
+        if request.mode == "overwrite":
+            return layout, None, None
+        layout = replace(layout, partition_by=request.partition_by or own_partitions(self.versions, staged))
+        layout.partitioning(str(self.place))
+        base = open_base(self.spark, self.versions, staged, layout)
+        return base.layout if base is not None else layout, base, None
+
+    def open(self, staged: Staged) -> Beside | None:
+        """The version that readers see."""
+        directory = self.versions.base_directory(staged)
+        if directory is None:
+            return None
+        recorded = Layout.recorded(read_json(directory / MANIFEST))
+        # A stream's version, or a plain directory that stands where the table was.
+        layout = recorded or Layout(self.place.format, read_directory(self.spark, self.place).schema)
+        return open_base(self.spark, self.versions, staged, layout)
+
     def commit(
-        self, staged: Staged, manifest: Mapping[str, Any], schema: StructType, *, table: Mapping[str, Any]
+        self,
+        staged: Staged,
+        manifest: Mapping[str, Any],
+        schema: StructType,
+        *,
+        table: Mapping[str, Any],
+        stays: Callable[[str], bool] | None = None,
+        replayed: Mapping[str, Mapping[str, Any] | None] | None = None,
     ) -> Path | None:
-        """Swap the link."""
-        return self.versions.commit(staged, dict(manifest), table=table)
+        """Swap the link. What stays is in the version already."""
+        return self.versions.commit(staged, dict(manifest), table=table, replayed=replayed)
 
     def unwritable(self, schema: StructType) -> str | None:
         """None: what Parquet can hold is asked for every place."""
@@ -103,12 +153,12 @@ class DirectoryStore:
         """Its name, which it had from the beginning."""
         return staged.version
 
-    def published_rows(self) -> DataFrame | None:
-        """Never asked for."""
-        return None
+    def replace_batches(self, staged: Staged, replayed: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Replace what was held by what stays held."""
+        self.versions.replace_batches(staged, replayed)
 
 
-_TARGETS: Final[dict[type, Callable[[Any, SparkSession, Any], Target]]] = {
+_TARGETS: Final[dict[type, Callable[[Any, Any, Any], Target]]] = {
     CatalogPlace: CatalogTarget,
     DeltaPlace: DeltaTarget,
     IcebergPlace: IcebergTarget,
@@ -119,11 +169,37 @@ _TARGETS: Final[dict[type, Callable[[Any, SparkSession, Any], Target]]] = {
 def open_store(place: Place, spark: SparkSession, mode: str, now: Callable[[], datetime]) -> Store:
     """The store of a place. Raises `PublicationError` for what is no place, and for a mode that it does not have."""
     if isinstance(place, TablePlace):
-        return DirectoryStore(place, now)
+        return DirectoryStore(place, spark, now)
+    return TransactionStore(_target(place, spark, mode), now=now)
+
+
+def _target(place: Place, spark: SparkSession | None, mode: str) -> Target:
     target = _TARGETS.get(type(place))
     if target is None:
         raise PublicationError(repr(place), "it is no place of a table", hint=f"Use one of {', '.join(_names())}.")
-    return TransactionStore(target(place, spark, mode), now=now)
+    return target(place, spark, mode)
+
+
+def open_to_release(place: Place, spark: SparkSession, now: Callable[[], datetime]) -> Store:
+    """The store of a place that held rows are added to.
+
+    A catalog table gets a new version, with the old one's files. A table of directories stays what it is, whatever the
+    place says of the next version.
+    """
+    if isinstance(place, TablePlace):
+        recorded = Layout.recorded(read_json(place.link.resolve() / MANIFEST))
+        return DirectoryStore(replace(place, format=recorded.format) if recorded is not None else place, spark, now)
+    return TransactionStore(target_to_release(place, spark), now=now)
+
+
+def target_to_release(place: Place, spark: SparkSession | None) -> Target:
+    """What `open_to_release` adds rows to; without Spark only what no session is asked for can be asked of it."""
+    return _target(place, spark, "overwrite" if isinstance(place, CatalogPlace) else "append")
+
+
+def table_name(place: Place) -> str:
+    """What a table is called beside its root or its catalog."""
+    return place.name if isinstance(place, TablePlace) else str(place)
 
 
 _READERS: Final[dict[type, Callable[[SparkSession, Any], DataFrame]]] = {

@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from databox_contracts.errors import PublicationError
+from databox_contracts.spark.batch_files import (
+    MANIFEST as MANIFEST,
+    PUBLISHED as PUBLISHED,
+    SUPERSEDED as SUPERSEDED,
+    batches,
+    complete_rest,
+    drop_older,
+    mark_superseded,
+    put_in_place,
+)
 from databox_contracts.spark.home_files import exclusive, read_json, write_json
 from databox_contracts.spark.staging import Staged, leased
 from databox_contracts.spark.tables import TablePlace
 
-MANIFEST: Final = "_databox.json"
-"""In every version and every batch of held rows: what it is. Spark does not read names that begin with `_`."""
-PUBLISHED: Final = "_published"
-"""In every version that readers have seen; its time is when that was."""
-SUPERSEDED: Final = "_superseded"
-"""In every batch of held rows whose publish a later one replaced; it says which."""
 KEEP_VERSIONS: Final = 2
 KEEP_FOR: Final = timedelta(hours=24)
 
@@ -82,8 +86,8 @@ class VersionStore:
             self._journal.unlink(missing_ok=True)
             self._mark_published(staged.version)
             self._finish_replay()
-            self._drop_older_batches(facts, keep=batch)
-            self._mark_superseded(facts)
+            drop_older(self.place.quarantine, facts, keep=batch)
+            mark_superseded(self.place.quarantine, facts)
             self._retire()
         return batch
 
@@ -188,27 +192,6 @@ class VersionStore:
         os.rename(staged.held, batch)
         return batch
 
-    def _batches(self) -> list[Path]:
-        return sorted(self.place.quarantine.glob("batch=*")) if self.place.quarantine.is_dir() else []
-
-    def _drop_older_batches(self, facts: dict[str, Any], *, keep: Path | None) -> None:
-        # The same run published the same rows again, a retry: what it held before is held again.
-        for batch in self._batches():
-            older = read_json(batch / MANIFEST)
-            if batch != keep and older.get("run_id") == facts["run_id"] and _replaces(facts, older):
-                shutil.rmtree(batch, ignore_errors=True)
-
-    def _mark_superseded(self, facts: Mapping[str, Any]) -> None:
-        """Note at all batches whose publish the newest version replaced that it did; `facts` are that version's."""
-        if "replaced" not in facts:
-            return
-        for batch in self._batches():
-            older, marker = read_json(batch / MANIFEST), batch / SUPERSEDED
-            # Copies of rows, and rows that were held back from something else, are no part of what was replaced.
-            ours = older.get("version") not in (None, facts["version"])
-            if ours and _replaces(facts, older) and not marker.exists():
-                write_json(marker, {"version": facts["version"]})
-
     # --- held rows that are released ----------------------------------------------------------------------------------
 
     @property
@@ -222,41 +205,20 @@ class VersionStore:
 
         Without a version they are from now on.
         """
-        staged.rest.mkdir(exist_ok=True)
-        for name, facts in replayed.items():
-            if facts is not None:
-                write_json(staged.rest / name / MANIFEST, dict(facts))
-                (staged.rest / name / PUBLISHED).touch()
-                marker = self.place.quarantine / name / SUPERSEDED
-                if marker.exists():
-                    shutil.copy2(marker, staged.rest / name / SUPERSEDED)
+        stays = complete_rest(staged.rest, replayed, self.place.quarantine)
         rest = self.place.home / f"replay-{staged.version}"
         os.rename(staged.rest, rest)
-        stays = {name: facts is not None for name, facts in replayed.items()}
         write_json(self._replay_journal, {"version": version, "rest": rest.name, "batches": stays})
 
     def _finish_replay(self) -> None:
         journal = read_json(self._replay_journal)
         if journal and journal["version"] in (None, self.place.current_version()):
             for name, stays in journal["batches"].items():
-                self._put_in_place(self.place.home / journal["rest"] / name if stays else None, name)
+                rest = self.place.home / journal["rest"] / name if stays else None
+                put_in_place(rest, self.place.quarantine / name, self.place.staging)
         self._replay_journal.unlink(missing_ok=True)
         for rest in sorted(self.place.home.glob("replay-*")):
             shutil.rmtree(rest, ignore_errors=True)
-
-    def _put_in_place(self, rest: Path | None, name: str) -> None:
-        """Replace a batch by its rest, which is gone from its own place if that was done before a kill."""
-        batch = self.place.quarantine / name
-        if rest is not None and not rest.is_dir():
-            return
-        if batch.is_dir():
-            # Out of sight at once: a batch that is half removed would be taken for a whole one.
-            self.place.staging.mkdir(exist_ok=True)
-            gone = self.place.staging / f"gone-{secrets.token_hex(4)}"
-            os.rename(batch, gone)
-            shutil.rmtree(gone, ignore_errors=True)
-        if rest is not None:
-            os.rename(rest, batch)
 
     # --- recovery and retention ---------------------------------------------------------------------------------------
 
@@ -268,9 +230,9 @@ class VersionStore:
         current = self.place.current_version()
         if current is not None:
             self._mark_published(current)
-            self._mark_superseded(read_json(self.place.versions / current / MANIFEST))
+            mark_superseded(self.place.quarantine, read_json(self.place.versions / current / MANIFEST))
         self._finish_replay()
-        for written in (*sorted(self.place.versions.iterdir()), *self._batches()):
+        for written in (*sorted(self.place.versions.iterdir()), *batches(self.place.quarantine)):
             if not (written / PUBLISHED).exists():
                 shutil.rmtree(written, ignore_errors=True)
 
@@ -296,13 +258,6 @@ class VersionStore:
 
     def _locked(self) -> AbstractContextManager[None]:
         return exclusive(self.place.home / "lock", str(self.place.link))
-
-
-def _replaces(facts: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
-    """Whether a publish wrote again what an older one did: `replaced` lists partitions, and is None for the table."""
-    now = facts.get("replaced")
-    then = older.get("replaced") or ()
-    return now is None or (bool(then) and all(partition in now for partition in then))
 
 
 _CALLED: Final = {"parquet": "Parquet"}

@@ -25,7 +25,7 @@ SCRIPT = textwrap.dedent(
     from pyspark.sql import SparkSession
     from databox_contracts import rules
     from databox_contracts.errors import DataboxError, ContractViolationError
-    from databox_contracts.spark import SessionIcebergPlace, publish, read_published
+    from databox_contracts.spark import SessionIcebergPlace, publish, read_published, replay
     from databox_contracts.testing import build_contract, build_field
 
     root = Path(sys.argv[1])
@@ -98,6 +98,42 @@ SCRIPT = textwrap.dedent(
     small = build_contract(build_field("id", "int"), build_field("price", "double"), build_field("small", "smallint"))
     said["type"] = str(attempt(lambda: publish(wide, small, place=place)))
     said["branches"] = [row[0] for row in spark.sql("SELECT name FROM lake.shop.orders.refs").collect()]
+
+    days = SessionIcebergPlace("lake.shop.days", root / "staging")
+    free = build_contract(
+        build_field("id", "int"), build_field("day", "date"), build_field("v", "string", rules.Enum(values=("x",)))
+    )
+
+    def by_day(*found):
+        return spark.createDataFrame(list(found), "id int, day string, v string").selectExpr("id", "date(day) day", "v")
+
+    def all_days():
+        rows = spark.sql("SELECT id, day FROM lake.shop.days").collect()
+        return sorted([[row[0], str(row[1])] for row in rows])
+
+    FIRST, SECOND = "2024-01-01", "2024-01-02"
+    publish(by_day((1, FIRST, "x"), (2, SECOND, "x"), (3, None, "x")), free, place=days, partition_by=("day",))
+    said["partitioned"] = all_days()
+    options = {"mode": "overwrite_partitions", "partitions": [{"day": SECOND}, {"day": None}]}
+    publish(by_day((5, SECOND, "x")), free, place=days, **options)
+    said["partitions replaced"] = all_days()
+    publish(by_day(), free, place=days, mode="overwrite_partitions", partitions=[{"day": FIRST}])
+    said["partition emptied"] = all_days()
+    publish(by_day((6, FIRST, "x"), (7, FIRST, "y")), free, place=days, mode="append", on_violation="quarantine")
+    said["partition appended"] = all_days()
+    other = attempt(lambda: publish(by_day((6, FIRST, "x")), free, place=days, mode="append", partition_by="v"))
+    said["other partitions"] = str(other)
+    wider = build_contract(
+        build_field("id", "int"),
+        build_field("day", "date"),
+        build_field("v", "string", rules.Enum(values=("x", "y"))),
+        version="1.1.0",
+    )
+    done = replay(spark, wider, place=days)
+    said["released"] = [done.rows_released, done.rows_held, done.table_rows, all_days()]
+    said["released again"] = [replay(spark, wider, place=days).rows, all_days()]
+    summaries = [row[0] for row in spark.sql("SELECT summary FROM lake.shop.days.snapshots").collect()]
+    said["releases"] = [value for one in summaries for key, value in one.items() if ".release." in key]
     said["left"] = sorted(file.name for file in (root / "staging").rglob("*.parquet") if "quarantine" not in str(file))
     print("SAID " + json.dumps(said))
     spark.stop()
@@ -126,7 +162,7 @@ def test_write_audit_publish_through_the_catalog_of_the_session(tmp_path: Path) 
     assert answers, done.stderr[-3000:]
     said = json.loads(answers[0].removeprefix("SAID "))
     overtaken, seen = said.pop("overtaken")
-    of_type, nothing_yet = said.pop("type"), said.pop("nothing yet")
+    of_type, nothing_yet, other = said.pop("type"), said.pop("nothing yet"), said.pop("other partitions")
     assert said == {
         "first": [2, [1, 2]],
         "violated": ["ContractViolationError", True, [1, 2]],
@@ -137,7 +173,15 @@ def test_write_audit_publish_through_the_catalog_of_the_session(tmp_path: Path) 
         "clash": ["ContractViolationError", [5, 8]],
         "branches": ["main"],
         "left": [],
+        "partitioned": [[1, "2024-01-01"], [2, "2024-01-02"], [3, "None"]],
+        "partitions replaced": [[1, "2024-01-01"], [5, "2024-01-02"]],
+        "partition emptied": [[5, "2024-01-02"]],
+        "partition appended": [[5, "2024-01-02"], [6, "2024-01-01"]],
+        "released": [1, 0, 3, [[5, "2024-01-02"], [6, "2024-01-01"], [7, "2024-01-01"]]],
+        "released again": [0, [[5, "2024-01-02"], [6, "2024-01-01"], [7, "2024-01-01"]]],
+        "releases": ["1"],
     }
+    assert "it is partitioned by day, and the rows would be by v" in other
     assert "finished first" in overtaken
     assert seen == [5, 8, 100]
     assert "is of type smallint, which Iceberg does not have" in of_type

@@ -368,7 +368,6 @@ def test_delta_writers_of_other_origin_are_noticed(spark: SparkSession, contract
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"partition_by": ["state"]}, "it is partitioned"),
         ({"configuration": {"delta.appendOnly": "true"}}, "it takes appended rows only"),
     ],
 )
@@ -553,7 +552,7 @@ PUBLISHER = textwrap.dedent(
     target = stores._TARGETS[type(place)]
     commit, store = target.commit, transactions.TransactionStore
     if point == "staged":
-        store.commit = lambda *args: dead()
+        store.commit = lambda *args, **options: dead()
     elif point == "noted":
         transactions.os.rename = lambda *args: dead()
     elif point == "moved":

@@ -24,9 +24,10 @@ from databox_contracts.spark.delta_publication import DeltaTarget
 from databox_contracts.spark.iceberg_publication import IcebergTarget
 from databox_contracts.spark.iceberg_types import iceberg_schema, spark_schema
 from databox_contracts.spark.parquet_statistics import delta_statistics
+from databox_contracts.spark.partitioning import Partitioning
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.storable import added, not_storable
-from databox_contracts.spark.transactions import TransactionStore
+from databox_contracts.spark.transactions import Change, TransactionStore
 
 KINDS = ("delta", "iceberg")
 POINTS = ("staged", "noted", "held", "moved", "committed")
@@ -58,6 +59,11 @@ def written(path: Path, *ids: int) -> None:
     times = [datetime(2026, 1, 1, tzinfo=UTC)] * len(ids)
     found = {"id": pa.array(ids, pa.int32()), "at": pa.array(times, pa.timestamp("us", "UTC"))}
     pq.write_table(pa.table(found), path / f"part-{len(list(path.iterdir()))}.parquet")
+
+
+def change(directory: Path) -> Change:
+    files = dict.fromkeys(directory.iterdir(), ())
+    return Change(directory, files, SCHEMA, Partitioning(), lambda _: False, {})
 
 
 def put(to: TransactionStore, *ids: int, run: str = "r", held: int | None = None) -> Staged:
@@ -122,7 +128,7 @@ def test_a_writer_of_other_origin_is_noticed_by_the_format_itself(tmp_path: Path
     write_deltalake(str(tmp_path / "orders"), more, mode="append")
     written(target.directory("v1"), 2)
     with pytest.raises(PublicationError):
-        target.commit(list(target.directory("v1").iterdir()), SCHEMA, "2", {"previous": "0"})
+        target.commit(change(target.directory("v1")), "2", {"previous": "0"})
     assert ids("delta", tmp_path) == [1, 7]
 
 
