@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyiceberg.catalog
 import pytest
 from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.utils.config import Config
 
 from databox_contracts import rules
 from databox_contracts.cli import main
@@ -162,6 +164,8 @@ def test_the_command_line_names_such_a_place(
     if isinstance(place, IcebergPlace):
         monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/catalog.db")
         monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", (tmp_path / "warehouse").as_uri())
+        # It reads them when it is imported, which other tests have done.
+        monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
         at = ["lake", "shop.t", "--place", "iceberg"]
     elif isinstance(place, DeltaPlace):
         at = [str(tmp_path), "t", "--place", "delta"]
