@@ -125,8 +125,9 @@ def _foreign_key(prepared: Preparation, check: Check, rule: rules.ForeignKey) ->
     if not own:
         raise NotEvaluableError("it names no field")
     if reference is None:
+        # Rows that are to get their reasons have columns of their own beside those of the table.
         beside = prepared.given.beside
-        reference = prepared.table if beside is None else prepared.table.unionByName(beside)
+        reference = prepared.table if beside is None else prepared.table.unionByName(beside, allowMissingColumns=True)
     prepared.matchings.append(
         matching(
             check,

@@ -348,7 +348,9 @@ def test_an_append_may_refer_to_rows_that_are_there(spark: SparkSession, tmp_pat
         with pytest.raises(ContractViolationError, match=r"t.parent.foreign_key: 1 of 2 rows \(50 %\)"):
             publish(rows((6, 5, 1), (7, 9, 1)), contract, **options)
         assert ids(place) == [1, 2, 3, 4, 5]
-        done = publish(rows((6, 5, 1), (7, 9, 1), (8, 7, 1), (9, 6, 4)), contract, on_violation="quarantine", **options)
+        done = publish(
+            rows((6, 5, 1), (7, 99, 1), (8, 7, 1), (9, 6, 4)), contract, on_violation="quarantine", **options
+        )
         assert held(spark, done) == {7: ["t.parent.foreign_key"], 8: ["t.parent.foreign_key"]}
         assert ids(place) == [1, 2, 3, 4, 5, 6, 9]
     # What is replaced is no parent any more.
