@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# The suite says the same of the same code; `DATABOX_TEST_RANDOM=1` looks for examples that nobody has seen.
-settings.register_profile("suite", derandomize="DATABOX_TEST_RANDOM" not in os.environ)
+# The suite says the same of the same code, however busy the machine is; `DATABOX_TEST_RANDOM=1` looks for examples that
+# nobody has seen.
+settings.register_profile("suite", derandomize="DATABOX_TEST_RANDOM" not in os.environ, deadline=None)
 settings.load_profile("suite")
 
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")

@@ -180,6 +180,7 @@ while True:
             severity=Severity.ERROR, contact="log:", title="t", occurred_at=datetime(2026, 3, 1, tzinfo=UTC)))
     registry.publish_all(several, by="killed", notifications=told)
     registry.advance("turn", turn)
+    print("turned", flush=True)
 """
 
 
@@ -203,6 +204,8 @@ def test_a_process_that_is_killed_while_it_publishes_leaves_all_or_nothing(
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        if turn == 0:
+            assert process.stdout.readline() == "turned\n"
         time.sleep(chance.uniform(0.05, 0.4))
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait(timeout=30) == -signal.SIGKILL

@@ -47,10 +47,11 @@ class Watch:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.before = {job["jobId"] for job in asked(spark, "jobs")}
+        # Of earlier jobs Spark remembers only the latest.
+        self.last = max((job["jobId"] for job in asked(spark, "jobs")), default=-1)
 
     def jobs(self) -> int:
-        return len({job["jobId"] for job in asked(self.spark, "jobs")} - self.before)
+        return len([job for job in asked(self.spark, "jobs") if job["jobId"] > self.last])
 
     def scans(self) -> list[str]:
         """Of each query with a job since then, what it read: `held: state` where only rows that were set apart."""
@@ -58,7 +59,7 @@ class Watch:
         for query in asked(self.spark, "sql?details=true&planDescription=true&length=100000"):
             plan = query.get("planDescription", "")
             read = re.search(r"ReadSchema: struct<(.*)>", plan)
-            if read is not None and not set(query["successJobIds"]) <= self.before:
+            if read is not None and any(job > self.last for job in query["successJobIds"]):
                 place = re.search(r"Location: \w+ ?\(?.*\[(.*)\]", plan)
                 assert place is not None
                 only_held = "held_" in place[1] and "," not in place[1]
