@@ -10,6 +10,8 @@ SHELL := /bin/sh
 
 STAMP := .venv/.complete
 RUN := sh scripts/run.sh
+# A file's tests stay in one process, which has one Spark session.
+TWO := -n 2 --dist loadfile
 PORT ?= 3000
 ARGS ?=
 
@@ -36,10 +38,10 @@ demo: $(STAMP)
 	@$(RUN) python examples/run_demo.py
 
 test: $(STAMP)
-	@$(RUN) python -m pytest $(ARGS)
+	@$(RUN) python -m pytest $(TWO) $(ARGS)
 
 test-full: $(STAMP)
-	@$(RUN) python -m pytest -m "full or not full" $(ARGS)
+	@$(RUN) python -m pytest $(TWO) -m "full or not full" $(ARGS)
 	@$(RUN) sh scripts/lanes.sh
 
 check: $(STAMP)
