@@ -58,6 +58,8 @@ def known(args: argparse.Namespace, registry: RegistryApi | None = None) -> Know
     contracts = load_contracts(folder) if folder is not None else []
     if registry is None:
         return Known(contracts, declared, lineage, ())
+    from databox_contracts.registry.published import declared_at, published
+
     declarations = [*declared_at(registry), *declared]
     own = {(contract.id, contract.version) for contract in contracts}
     contracts += [one for one in published(registry, declarations) if (one.id, one.version) not in own]
@@ -79,31 +81,6 @@ def declared_in_files(consumers: Sequence[Path], edges: Sequence[Path]) -> tuple
     if errors:
         raise ContractError.from_findings(errors)
     return declared, lineage
-
-
-def published(registry: RegistryApi, declarations: Sequence[Declaration]) -> list[Contract]:
-    """The contracts as readers get them, and the older versions of those that one of the consumers pins."""
-    from databox_contracts.evolution.affected import allowed
-    from databox_contracts.registry.consumers import resolve
-    from databox_contracts.registry.records import Status
-
-    newest = [stored.contract() for stored in registry.contracts()]
-    readers = resolve(newest, declarations).by_contract()
-    found: list[Contract] = []
-    for contract in newest:
-        found.append(contract)
-        if all(allowed(consumer, contract.version) for consumer in readers.get(contract.id, ())):
-            continue
-        others = (one for one in registry.versions(contract.id) if one.version != contract.version)
-        found += [one.contract() for one in others if one.status in (Status.ACTIVE, Status.DEPRECATED)]
-    return found
-
-
-def declared_at(registry: RegistryApi) -> list[Declaration]:
-    """What consumers said to the registry."""
-    from databox_contracts.declarations import Declaration
-
-    return [Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in registry.consumers()]
 
 
 def approvals_of(registry: RegistryApi) -> tuple[Approval, ...]:

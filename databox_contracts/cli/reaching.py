@@ -53,12 +53,13 @@ class Readers:
     @classmethod
     def of(cls, args: argparse.Namespace, before: Revision, after: Revision) -> Readers:
         """What the arguments name."""
-        from databox_contracts.cli.known import approvals_of, declared_at, declared_in_files, published
+        from databox_contracts.cli.known import approvals_of, declared_in_files
 
         declared, lineage = declared_in_files(args.consumers, args.edges)
         if args.registry is None:
             return cls(before, after, declared, lineage)
         from databox_contracts.registry.opening import open_registry
+        from databox_contracts.registry.published import declared_at, published
 
         with closing(open_registry(args.registry)) as registry:
             declared = [*declared_at(registry), *declared]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from databox_contracts.cli.impact import tell
-from databox_contracts.cli.known import approvals_of, declared_in_files, published
+from databox_contracts.cli.known import approvals_of, declared_in_files
 from databox_contracts.errors import ConsumersError, Level
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def run_in(registry: RegistryApi, args: argparse.Namespace) -> int:
     """
     from databox_contracts.registry.consumer_checks import check_consumers
     from databox_contracts.registry.consumers import ProblemKind, resolve
+    from databox_contracts.registry.published import published
     from databox_contracts.registry.records import Origin
 
     declared, _ = declared_in_files(args.paths, ())

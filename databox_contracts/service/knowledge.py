@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from databox_contracts.declarations import Declaration
-from databox_contracts.evolution.affected import allowed
 from databox_contracts.lineage import Lineage
 from databox_contracts.model import Contract
 from databox_contracts.registry.consumers import Resolved, resolve
 from databox_contracts.registry.impact import Dependencies, Reached
 from databox_contracts.registry.places import Place
-from databox_contracts.registry.records import Status, StoredVersion
+from databox_contracts.registry.published import declared_at, published
+from databox_contracts.registry.records import StoredVersion
 from databox_contracts.registry.store import Registry
 
 _MOST_CONTRACTS: Final = 2000
@@ -46,10 +45,8 @@ class Readings:
 
 def dependencies(registry: Registry, readings: Readings, lineage: Lineage) -> tuple[Dependencies, Resolved]:
     """What depends on what is registered, and what is wrong with what consumers say."""
-    declared = [
-        Declaration(one.contract_id, one.consumer, "the registry", str(one.origin)) for one in registry.consumers()
-    ]
-    contracts = _as_read(registry, readings, declared)
+    declared = declared_at(registry)
+    contracts = published(registry, declared, readings.contract)
     resolved = resolve(contracts, declared)
     return Dependencies(contracts, resolved.readings, lineage.edges, assets=lineage.assets), resolved
 
@@ -71,17 +68,3 @@ class Reaching:
     @cached_property
     def _found(self) -> Dependencies:
         return dependencies(*self._known)[0]
-
-
-def _as_read(registry: Registry, readings: Readings, declared: Sequence[Declaration]) -> list[Contract]:
-    """The contracts as readers get them, and the older versions of those that one of the consumers pins."""
-    newest = [readings.contract(stored) for stored in registry.contracts()]
-    readers = resolve(newest, declared).by_contract()
-    found: list[Contract] = []
-    for contract in newest:
-        found.append(contract)
-        if all(allowed(consumer, contract.version) for consumer in readers.get(contract.id, ())):
-            continue
-        others = (one for one in registry.versions(contract.id) if one.version != contract.version)
-        found += [readings.contract(one) for one in others if one.status in (Status.ACTIVE, Status.DEPRECATED)]
-    return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +22,8 @@ from databox_contracts.spark.counting import Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.footers import read_statistics
 from databox_contracts.spark.given import Given
-from databox_contracts.spark.keys import Key, confirmed, find_all_duplicates, fit_here, sorted_here
+from databox_contracts.spark.hashing import hashing
+from databox_contracts.spark.keys import Key, confirmed, find_all_duplicates
 from databox_contracts.spark.known import TRUSTED_FILES, Decided, Known
 from databox_contracts.spark.modes import Applied, Counts, apply_modes
 from databox_contracts.spark.modes_refusal import refusal
@@ -32,9 +32,9 @@ from databox_contracts.spark.preparing import Preparation
 from databox_contracts.spark.progress import OnProgress, Steps
 from databox_contracts.spark.queries import query_result
 from databox_contracts.spark.references import matched_results
-from databox_contracts.spark.running import chunked, in_small_parts, inheriting, run_counts
-from databox_contracts.spark.sampling import MANY, Offending, sample_values
+from databox_contracts.spark.running import chunked, run_counts
 from databox_contracts.spark.scans import reads_by_column
+from databox_contracts.spark.showing import samples_of
 
 __all__ = ["Verification", "enforce", "positional", "verify", "verify_published"]
 
@@ -172,7 +172,9 @@ class Verification(Preparation):
         self.steps = Steps(self.given.progress, self._steps())
         decided, open_because = self._take_known()
         keys = self._keys_to_compare(samples)
-        with self._hashing([key for _, key in keys]) as hashed:
+        # With nothing to count there is no job to hash them beside.
+        beside = [key for _, key in keys] if self.counted or self.measured else []
+        with hashing(beside, self.known.rows) as hashed:
             rows, found = self._rows_and_counts(samples)
             colliding = hashed(rows)
         for check, known in decided:
@@ -305,22 +307,6 @@ class Verification(Preparation):
                 found.append((check, key))
         return found
 
-    @contextmanager
-    def _hashing(self, keys: Sequence[Key]) -> Iterator[Callable[[int], Sequence[Sequence[int]] | None]]:
-        """Hash the keys while the block runs, where the table is read by column: while one job is planned or ends, the
-        other has the processors. What it gives is the colliding hashes if the table had so many rows, None otherwise.
-        """
-        rows = self.known.rows
-        if keys and (self.counted or self.measured) and reads_by_column(self.view):
-            # Reads no column.
-            rows = self.view.count() if rows is None else rows
-            if fit_here(keys, rows):
-                with ThreadPoolExecutor(1, thread_name_prefix="hashing") as pool:
-                    work = pool.submit(inheriting(self.view.sparkSession, sorted_here), keys)
-                    yield lambda counted: work.result() if counted == rows else None
-                return
-        yield lambda counted: None
-
     def _judge_keys(
         self, keys: Sequence[tuple[Check, Key]], colliding: Sequence[Sequence[int]] | None, rows: int, samples: int
     ) -> None:
@@ -386,40 +372,12 @@ class Verification(Preparation):
         ]
         if samples <= 0:
             return
-        many = [one for one in failed if (self.answers[one.check.id].failed_count or 0) > MANY]
-        for one in tuple(many):
-            shown = self.drawn.get(one.check.id, ())
-            if len(shown) == samples:
-                self._show(one, shown)
-                failed.remove(one)
-                many.remove(one)
-        # What was not drawn from in the first pass is now; where that leaves too few, all values are looked at.
-        undrawn = [one for one in many if one.check.id not in self.drawn]
-        again = [one for one in failed if one not in undrawn]
+        broken = {one.check.id: self.answers[one.check.id].failed_count or 0 for one in failed}
         with self.steps.step(SAMPLES) if failed else nullcontext():
-            for part in in_small_parts(undrawn):
-                again += self._sample(part, samples, drawn=True)
-            for part in in_small_parts(again):
-                self._sample(part, samples)
-
-    def _sample(self, failed: Sequence[RowCheck], samples: int, *, drawn: bool = False) -> list[RowCheck]:
-        """Add values to the results of the rules; those for which too few were drawn are given back."""
-        offending = []
-        for one in failed:
-            values = one.offending(self.view, drawn=drawn)
-            assert values is not None
-            offending.append(Offending(one.violating(self.view), values))
-        too_few = []
-        for one, shown in zip(failed, sample_values(self.view, offending, samples), strict=True):
-            if drawn and len(shown) < samples:
-                too_few.append(one)
-            else:
-                self._show(one, shown)
-        return too_few
-
-    def _show(self, check: RowCheck, samples: tuple[Any, ...]) -> None:
-        result = self.answers[check.check.id]
-        self.answer(replace(result, samples=samples), result.how)
+            shown = samples_of(self.view, failed, broken, self.drawn, samples)
+        for id_, values in shown.items():
+            result = self.answers[id_]
+            self.answer(replace(result, samples=values), result.how)
 
 
 SCAN: Final = "the scan"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -101,22 +102,6 @@ class GateResult(Protocol):
         ...
 
 
-class Recorder(Protocol):
-    """Takes what happened, and counts it."""
-
-    def record_verdict(self, verdict: Verdict, seconds: float | None = None) -> None:
-        """One verification, and how long it took."""
-        ...
-
-    def record_gate(self, report: GateResult) -> None:
-        """One gate over a branch."""
-        ...
-
-    def record_notifications(self, counts: Mapping[State, int]) -> None:
-        """How many notifications are in each state now."""
-        ...
-
-
 @dataclass(frozen=True)
 class Sample:
     """A number for a measure under these labels, in the measure's order."""
@@ -143,6 +128,28 @@ class Labels:
                     return OTHER, OTHER
                 self._known[key] = (_label(verdict.contract), _label(verdict.dataset))
             return self._known[key]
+
+
+class Recorder(ABC):
+    """Takes what happened, and counts it; labels tell at most so many datasets apart."""
+
+    def __init__(self, most_datasets: int) -> None:
+        self._labels = Labels(most_datasets)
+
+    def record_verdict(self, verdict: Verdict, seconds: float | None = None) -> None:
+        """One verification, and how long it took."""
+        self._add(of_verdict(verdict, seconds, self._labels))
+
+    def record_gate(self, report: GateResult) -> None:
+        """One gate over a branch."""
+        self._add(of_gate(report))
+
+    def record_notifications(self, counts: Mapping[State, int]) -> None:
+        """How many notifications are in each state now."""
+        self._add(of_notifications(counts))
+
+    @abstractmethod
+    def _add(self, samples: Iterable[Sample]) -> None: ...
 
 
 def of_verdict(verdict: Verdict, seconds: float | None, labels: Labels) -> Iterator[Sample]:

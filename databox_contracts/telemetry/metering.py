@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from opentelemetry.metrics import MeterProvider, get_meter_provider
 
-from databox_contracts.notifications import State
-from databox_contracts.results import Verdict
 from databox_contracts.telemetry.measures import (
     MEASURES,
-    GateResult,
-    Labels,
     Measure,
+    Recorder,
     Sample,
-    of_gate,
-    of_notifications,
-    of_verdict,
 )
 
 PREFIX: Final = "databox"
 
 
-class OpenTelemetryMetrics:
+class OpenTelemetryMetrics(Recorder):
     """A `Recorder` of OpenTelemetry metrics, named `databox.verification_duration` and so on.
 
     Labels are attributes; those of the process's provider where none is given.
@@ -32,20 +26,8 @@ class OpenTelemetryMetrics:
     def __init__(self, provider: MeterProvider | None = None, *, most_datasets: int = 2000) -> None:
         chosen = provider if provider is not None else get_meter_provider()
         self._meter = chosen.get_meter("databox_contracts")
-        self._labels = Labels(most_datasets)
+        super().__init__(most_datasets)
         self._instruments: dict[str, Any] = {one.name: self._made(one) for one in MEASURES}
-
-    def record_verdict(self, verdict: Verdict, seconds: float | None = None) -> None:
-        """As `Recorder.record_verdict`."""
-        self._add(of_verdict(verdict, seconds, self._labels))
-
-    def record_gate(self, report: GateResult) -> None:
-        """As `Recorder.record_gate`."""
-        self._add(of_gate(report))
-
-    def record_notifications(self, counts: Mapping[State, int]) -> None:
-        """As `Recorder.record_notifications`."""
-        self._add(of_notifications(counts))
 
     def _made(self, measure: Measure) -> Any:
         create = getattr(self._meter, f"create_{measure.kind}")

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from databox_contracts.errors import DataboxError
-from databox_contracts.notifications import State
-from databox_contracts.results import Verdict
 from databox_contracts.telemetry.measures import (
     MEASURES,
-    GateResult,
-    Labels,
     Measure,
+    Recorder,
     Sample,
-    of_gate,
-    of_notifications,
-    of_verdict,
 )
 
 PREFIX: Final = "databox"
@@ -29,7 +23,7 @@ PREFIX: Final = "databox"
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 
-class PrometheusMetrics:
+class PrometheusMetrics(Recorder):
     """A `Recorder` of Prometheus metrics, all of them named `databox_...`.
 
     Of a process that ends after one verification the counters say little; the `databox_last_...` gauges are for it.
@@ -44,20 +38,8 @@ class PrometheusMetrics:
         most_datasets: int = 2000,
     ) -> None:
         self.registry = registry if registry is not None else CollectorRegistry()
-        self._labels = Labels(most_datasets)
+        super().__init__(most_datasets)
         self._metrics: dict[str, Any] = {one.name: self._made(one) for one in measures}
-
-    def record_verdict(self, verdict: Verdict, seconds: float | None = None) -> None:
-        """As `Recorder.record_verdict`."""
-        self._add(of_verdict(verdict, seconds, self._labels))
-
-    def record_gate(self, report: GateResult) -> None:
-        """As `Recorder.record_gate`."""
-        self._add(of_gate(report))
-
-    def record_notifications(self, counts: Mapping[State, int]) -> None:
-        """As `Recorder.record_notifications`."""
-        self._add(of_notifications(counts))
 
     def text(self) -> str:
         """All metrics in Prometheus' text format."""
