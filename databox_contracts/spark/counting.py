@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType
 
 from databox_contracts.plan import Check
 from databox_contracts.results import CheckResult
-from databox_contracts.rules import InvalidCount, Latency, Pattern, Statistic
+from databox_contracts.rules import Format, InvalidCount, Pattern
 from databox_contracts.spark.predicates import Test, violating, violating_values
 from databox_contracts.spark.sampling import draw, shown_as
 from databox_contracts.spark.schema import Location
@@ -31,20 +31,29 @@ class Counted:
         """The column of the view that the test looks at, or into."""
         return view[self.name or positional(self.location.column)]
 
-    def violating(self, view: DataFrame) -> Column:
-        """Whether a row of the view violates the rule; never null."""
-        return violating(self.column(view), self.location.steps, self.test)
+    def violating(self, view: DataFrame, *, one_in: int = 1) -> Column:
+        """Whether a row of the view violates the rule, with one of the values that `draw` chooses; never null."""
+        return violating(self.column(view), self.location.steps, self._test(one_in))
 
-    def offending(self, view: DataFrame, *, drawn: bool = False) -> Column | None:
+    def offending(self, view: DataFrame, *, one_in: int = 1) -> Column | None:
         """The row's offending values as an array of JSON texts; None for a rule about nulls, which has none to show.
 
-        With `drawn`, they are those that `draw` chooses.
+        They are those that `draw` chooses.
         """
         if about_nulls(self.check):
             return None
-        chosen = draw(self.location.type)
-        test = (lambda value: self.test(value) & chosen(value)) if drawn else self.test
-        return violating_values(self.column(view), self.location.steps, test, shown_as(self.location.type))
+        steps, shown = self.location.steps, shown_as(self.location.type)
+        return violating_values(self.column(view), steps, self._test(one_in), shown)
+
+    def _test(self, one_in: int) -> Test:
+        chosen = draw(self.location.type, one_in)
+        # A hash costs less than most tests: it goes first.
+        return self.test if chosen is None else lambda value: chosen(value) & self.test(value)
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether the test of a value takes longer than reading it."""
+        return isinstance(self.check.rule, Pattern | InvalidCount | Format)
 
     @property
     def may_fail(self) -> bool:
@@ -73,16 +82,22 @@ class Condition:
     text: str
     values: str | None = None
 
-    def violating(self, view: DataFrame) -> Column:
-        """As `Counted.violating`."""
+    def violating(self, view: DataFrame, *, one_in: int = 1) -> Column:
+        """As `Counted.violating`, with whatever values."""
         return F.expr(self.text)
 
-    def offending(self, view: DataFrame, *, drawn: bool = False) -> Column | None:
+    def offending(self, view: DataFrame, *, one_in: int = 1) -> Column | None:
         """As `Counted.offending`."""
         if self.values is None:
             return None
         values = F.expr(self.values)
-        return F.filter(values, draw(StringType())) if drawn else values
+        chosen = draw(StringType(), one_in)
+        return values if chosen is None else F.filter(values, chosen)
+
+    @property
+    def is_costly(self) -> bool:
+        """As `Counted.is_costly`."""
+        return False
 
     @property
     def may_fail(self) -> bool:
@@ -116,12 +131,6 @@ class Measured:
     def location(self) -> Location | None:
         """The one column that it is about, None where it is about several."""
         return self.locations[0] if len(self.locations) == 1 else None
-
-    @property
-    def is_light(self) -> bool:
-        """Whether the aggregates are single numbers, and keep no values of the column meanwhile."""
-        rule = self.check.rule
-        return not (isinstance(rule, Latency) or (isinstance(rule, Statistic) and rule.quantile is not None))
 
     @property
     def reads(self) -> frozenset[str]:

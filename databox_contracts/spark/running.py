@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from databox_contracts.spark.counting import Condition, Measured, RowCheck, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
-from databox_contracts.spark.tallying import can_tally, tally
 
 WIDE: Final = 60
 """Rules about more columns than these are counted in chunks."""
@@ -39,34 +38,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of rows, the aggregates of each check by its id, and why the others could not be counted.
-
-    `samples` are of values that were drawn, where they were taken in the same pass.
-    """
+    """The number of rows, the aggregates of each check by its id, and why the others could not be counted."""
 
     rows: int
     found: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    samples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 def run_counts(
     view: DataFrame,
     chunks: Sequence[Sequence[Countable]],
     *,
-    samples: int = 0,
     part_done: Callable[[], None] = lambda: None,
 ) -> Counts:
     """Count for all checks of all chunks, each chunk in a job of its own. Errors of Spark pass through.
-
-    Of few rules of a single chunk up to `samples` values are drawn in the same pass.
 
     Each chunk counts the rows. Where they do not see the same number, the table is not the same each time it is read,
     and everything is counted again in one job.
     """
     with unlogged():
         if len(chunks) == 1:
-            return _guarded(view, chunks[0], samples)
+            return _guarded(view, chunks[0])
         found = _at_once(view, chunks, part_done)
         if len({one.rows for one in found}) > 1:
             return _guarded(view, [check for chunk in chunks for check in chunk])
@@ -194,12 +186,12 @@ def inheriting(session: SparkSession, work: Callable[..., T]) -> Callable[..., T
     return wrapped
 
 
-def _guarded(view: DataFrame, checks: Sequence[Countable], samples: int = 0) -> Counts:
+def _guarded(view: DataFrame, checks: Sequence[Countable]) -> Counts:
     """All of it in one job, unless a rule ends it."""
     safe = [check for check in checks if isinstance(check, Measured) or not check.may_fail]
     suspects = [check for check in checks if not isinstance(check, Measured) and check.may_fail]
     try:
-        return (_tallied(view, checks, samples) if samples > 0 else None) or _aggregate(view, checks)
+        return _aggregate(view, checks)
     except SPARK_ERRORS:
         if not suspects:
             raise
@@ -223,22 +215,6 @@ def _apart(view: DataFrame, suspects: Sequence[RowCheck]) -> Iterator[Counts]:
         half = len(suspects) // 2
         yield from _apart(view, suspects[:half])
         yield from _apart(view, suspects[half:])
-
-
-def _tallied(view: DataFrame, checks: Sequence[Countable], samples: int) -> Counts | None:
-    of_rows = [check for check in checks if not isinstance(check, Measured)]
-    measured = [check for check in checks if isinstance(check, Measured)]
-    if not can_tally(checks):
-        return None
-    found = tally(view, of_rows, [column for check in measured for column in check.columns], samples)
-    if found is None:
-        return None
-    aggregates = iter(found.aggregates)
-    counts: dict[str, Sequence[Any]] = {check.check.id: [next(aggregates) for _ in check.columns] for check in measured}
-    for check, broken in zip(of_rows, found.broken, strict=True):
-        counts[check.check.id] = [broken]
-    drawn = {check.check.id: shown for check, shown in zip(of_rows, found.samples, strict=True)}
-    return Counts(found.rows, counts, samples=drawn)
 
 
 def _aggregate(view: DataFrame, checks: Sequence[Countable]) -> Counts:

@@ -1,7 +1,7 @@
 """A few offending values for each failed rule, all in one more pass, the same ones however the rows are partitioned.
 
-Of a rule that many rows break, only values of some hashes are made into texts and compared, so that a rule that all
-rows break costs hardly more than one that few do. Where these are too few values, all of them are looked at.
+Of a rule that many rows break, only values of some hashes are tested, made into texts and compared, so that a rule that
+all rows break costs hardly more than one that few do. Where these are too few values, all of them are looked at.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import Test
 from databox_contracts.spark.schema import holds
 
-DRAWN: Final = 8
-"""One in so many values is drawn, by its hash."""
-MANY: Final = 200
-"""The values drawn are enough to choose from where more rows than these break a rule."""
+COMPARED: Final = 8192
+"""Of about so many values that break a rule the first ones are found; of more of them, so many are drawn."""
+COMPARED_IF_COSTLY: Final = 128
+"""The same where the test of a value takes longer than its hash and reading it."""
 LONGEST: Final = 200
 """Characters of a text that a sample shows."""
 
@@ -41,11 +41,16 @@ class Offending:
     values: Column
 
 
-def draw(actual: SparkType) -> Test:
-    """Whether a value of that type is among those drawn; those of a type that has no hash all are."""
-    if any(kind is not None and holds(actual, kind) for kind in (MapType, VARIANT)):
-        return lambda value: F.lit(True)
-    below = F.lit(2**64 // DRAWN - 2**63)
+def drawn_of(broken: int, *, costly: bool) -> int:
+    """One in how many values is drawn of a rule that so many rows break; 1 is all of them."""
+    return max(1, broken // (COMPARED_IF_COSTLY if costly else COMPARED))
+
+
+def draw(actual: SparkType, one_in: int) -> Test | None:
+    """Whether a value of that type is among those drawn, by its hash; None where all are, as of a type without one."""
+    if one_in == 1 or any(kind is not None and holds(actual, kind) for kind in (MapType, VARIANT)):
+        return None
+    below = F.lit(2**64 // one_in - 2**63)
     return lambda value: F.xxhash64(value) < below
 
 

@@ -165,7 +165,6 @@ class Verification(Preparation):
     """One table held against one plan."""
 
     steps = Steps(None, ())
-    drawn: Mapping[str, tuple[Any, ...]] = {}
 
     def verdict(self, *, samples: int = 5) -> Verdict:
         """Run what is left to run: no job for what is known already. Errors of Spark pass through."""
@@ -175,7 +174,7 @@ class Verification(Preparation):
         # With nothing to count there is no job to hash them beside.
         beside = [key for _, key in keys] if self.counted or self.measured else []
         with hashing(beside, self.known.rows) as hashed:
-            rows, found = self._rows_and_counts(samples)
+            rows, found = self._rows_and_counts()
             colliding = hashed(rows)
         for check, known in decided:
             result = outcomes.counted(check, known.count, rows)
@@ -214,7 +213,7 @@ class Verification(Preparation):
         """
         self.counted = [counted for counted in self.counted if counted.check.id in ids]
         self.measured, self.misfits = [], []
-        rows, found = self._count(samples)
+        rows, found = self._count()
         for counted in self.counted:
             self.answer(outcomes.counted(counted.check, int(found[counted.check.id][0]), rows))
         self._add_samples(samples)
@@ -251,11 +250,11 @@ class Verification(Preparation):
                 self.measured.remove(measured)
         return decided, open_because
 
-    def _rows_and_counts(self, samples: int) -> tuple[int, Mapping[str, Sequence[Any]]]:
+    def _rows_and_counts(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
         known = self.known.rows
         if known is not None and not self.counted and not self.measured:
             return known, {}
-        rows, found = self._count(samples)
+        rows, found = self._count()
         if known is not None and known != rows:
             raise DataboxError(
                 f"the table has {rows} rows, and the statistics of its files say {known}.",
@@ -263,7 +262,7 @@ class Verification(Preparation):
             )
         return rows, found
 
-    def _count(self, samples: int) -> tuple[int, Mapping[str, Sequence[Any]]]:
+    def _count(self) -> tuple[int, Mapping[str, Sequence[Any]]]:
         """The number of rows, and what was aggregated for each check; those that end their job are not evaluated."""
         checks = [*self.counted, *self.measured]
         chunks = chunked(checks)
@@ -271,8 +270,7 @@ class Verification(Preparation):
             chunks = [checks]
         parts = len(chunks) if len(chunks) > 1 else 0
         with self.steps.step(COUNTING, parts=parts):
-            counts = run_counts(self.view, chunks, samples=samples, part_done=lambda: self.steps.part_done(COUNTING))
-        self.drawn = counts.samples
+            counts = run_counts(self.view, chunks, part_done=lambda: self.steps.part_done(COUNTING))
         self.counted = [counted for counted in self.counted if counted.check.id not in counts.refused]
         for check in self.plan.checks:
             if check.id in counts.refused:
@@ -374,7 +372,7 @@ class Verification(Preparation):
             return
         broken = {one.check.id: self.answers[one.check.id].failed_count or 0 for one in failed}
         with self.steps.step(SAMPLES) if failed else nullcontext():
-            shown = samples_of(self.view, failed, broken, self.drawn, samples)
+            shown = samples_of(self.view, failed, broken, samples)
         for id_, values in shown.items():
             result = self.answers[id_]
             self.answer(replace(result, samples=values), result.how)
