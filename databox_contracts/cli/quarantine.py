@@ -12,6 +12,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from databox_contracts.cli.batches import RELEASED, REMOVED, register_batches
 from databox_contracts.cli.progress import terminal_progress
 from databox_contracts.cli.verify import add_schema_modes, moment, reference, schema_modes
 from databox_contracts.errors import ContractViolationError
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="which batches of held rows there are, with counts and no values")
     show = actions.add_parser("show", help="reasons of held rows, and with --contract the rows themselves")
     replay = actions.add_parser("replay", help="judge held rows again; those that keep the contract join the table")
-    for action in (listing, show, replay):
+    register = actions.add_parser("register", help="tell a registry which batches are held")
+    for action in (listing, show, replay, register):
         action.add_argument(
             "root",
             metavar="ROOT",
@@ -79,8 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what promises about time take for now, in ISO 8601; UTC without a zone",
     )
     replay.add_argument("--timestamp-field", metavar="NAME", help="the time of a row, where a promise names no field")
-    for action in (listing, show, replay):
+    for action in (listing, show, replay, register):
         action.add_argument("--format", choices=("text", "json"), default="text")
+    where = "a file or postgresql:// URL"
+    replay.add_argument("--registry", metavar="URL|PATH", help=f"tell this registry what is still held: {where}")
+    register.add_argument(
+        "--registry", metavar="URL|PATH", help=f"{where} ($DATABOX_REGISTRY, else a file in $DAGSTER_HOME)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -210,11 +217,24 @@ def _replay(args: argparse.Namespace) -> int:
             raise unreadable(str(place), error) from error
         except ContractViolationError as error:
             return _refused(args, place, error)
+    if args.registry is not None:
+        register_batches(place, args.registry, outcome=RELEASED)
     if args.format == "json":
         _print_json(done.to_dict())
     else:
         print(_described(done))
     return 1 if done.rows_held else 0
+
+
+def _register(args: argparse.Namespace) -> int:
+    place = _place(args)
+    held, closed = register_batches(place, args.registry, outcome=REMOVED)
+    if args.format == "json":
+        _print_json({"table": _name(place), "held": held, "closed": closed})
+    else:
+        gone = f", {closed} not any more" if closed else ""
+        print(f"{_name(place)}: {held} {'batch is' if held == 1 else 'batches are'} held{gone}.")
+    return 0
 
 
 def _refused(args: argparse.Namespace, place: Place, error: ContractViolationError) -> int:
@@ -335,4 +355,9 @@ def _count(text: str) -> int:
     return number
 
 
-_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {"list": _list, "show": _show, "replay": _replay}
+_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
+    "list": _list,
+    "show": _show,
+    "replay": _replay,
+    "register": _register,
+}

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from databox_contracts.cli import impact, registering, trace
+from databox_contracts.cli import batches, impact, registering, trace
 from databox_contracts.cli.announcing import announced_by
 from databox_contracts.cli.impact import add_target
 from databox_contracts.cli.known import add_known
@@ -340,6 +340,11 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     add_known(parser, registry=False)
 
 
+def _batches(registry: RegistryApi, args: argparse.Namespace) -> int:
+    batches.print_listing(batches.require_database(registry), args)
+    return 0
+
+
 ACTIONS: Final = (
     Action(
         "publish", "publish contracts, all or none; what is published already stays as it is", _add_publish, _publish
@@ -356,5 +361,6 @@ ACTIONS: Final = (
     Action("serve", "answer calls over HTTP", add_serve, serve_registry),
     Action("token", "create, list and revoke the tokens of those who may call", _add_token, run_token),
     Action("impact", "whom a change reaches", _add_impact, impact.run_in, impact.FORMS),
+    Action("batches", "which rows are held in quarantine, by table and reason", batches.add_listing, _batches),
     Action("trace", "who holds personal data, and what of its deletion is done", _add_trace, trace.run_in),
 )

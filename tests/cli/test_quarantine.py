@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,3 +212,61 @@ def test_what_could_not_run_is_one_line(
         with pytest.raises(SystemExit) as error:
             run(capsys, *arguments)
         assert error.value.code == 2
+
+
+def test_a_registry_is_told_what_is_held_and_what_is_not_any_more(
+    place: TablePlace, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = tmp_path / "registry.sqlite"
+
+    def known(*arguments: str) -> list[dict[str, Any]]:
+        assert main(["registry", "batches", *arguments, "--registry", str(registry), "--format", "json"]) == 0
+        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["batches"]
+        return found
+
+    assert known() == []
+    told = run(capsys, "register", place.root, place.name, "--registry", registry)
+    assert told == (0, "shop/orders: 1 batch is held.\n", "")
+    (batch,) = known("shop")
+    assert batch["rows"] == 3
+    assert batch["reasons"] == {"orders.state.invalid_count": 3}
+    assert (batch["contract"], batch["version"], batch["dataset"], batch["run_id"]) == ("shop", "1.0.0", "orders", "r1")
+    assert (batch["place"], batch["outcome"]) == (str(place), None)
+    assert "@x.org" not in json.dumps(batch)
+    assert known("other") == []
+    # Told twice, it is one batch.
+    assert run(capsys, "register", place.root, place.name, "--registry", registry, "--format", "json")[0] == 0
+    assert known() == [batch]
+    run(capsys, "replay", place.root, place.name, "--contract", new, "--registry", registry)
+    (rest,) = known()
+    assert (rest["batch"], rest["version"], rest["rows"]) == (batch["batch"], "1.1.0", 1)
+    generous = tmp_path / "generous.yaml"
+    generous.write_text(CONTRACT.format(version="1.2.0", values="paid, void, lost"))
+    run(capsys, "replay", place.root, place.name, "--contract", generous, "--registry", registry)
+    assert known() == []
+    (ended,) = known("--closed")
+    assert (ended["batch"], ended["outcome"]) == (batch["batch"], "released")
+    assert ended["closed_at"] >= ended["held_at"]
+
+
+def test_a_registry_hears_of_batches_that_somebody_removed(
+    place: TablePlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = tmp_path / "registry.sqlite"
+    run(capsys, "register", place.root, place.name, "--registry", registry)
+    (batch,) = open_batches(place)
+    shutil.rmtree(batch.path)
+    told = run(capsys, "register", place.root, place.name, "--registry", registry)
+    assert told == (0, "shop/orders: 0 batches are held, 1 not any more.\n", "")
+    assert main(["registry", "batches", "--registry", str(registry)]) == 0
+    assert capsys.readouterr().out == "no rows are held.\n"
+    assert main(["registry", "batches", "--closed", "--registry", str(registry)]) == 0
+    said = capsys.readouterr().out
+    assert "3 rows of shop 1.0.0, run r1, removed 20" in said
+    assert "       3  orders.state.invalid_count" in said
+
+
+def test_a_service_keeps_no_batches(place: TablePlace, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "register", place.root, place.name, "--registry", "http://127.0.0.1:9")
+    assert code == 2
+    assert "a service keeps no batches" in err

@@ -223,6 +223,28 @@ def test_batches_are_recorded_once_and_closed(registry: Registry) -> None:
     assert [one.outcome for one in registry.batches.batches(closed=True)] == ["released"]
 
 
+def test_a_table_s_batches_are_settled_at_once(registry: Registry) -> None:
+    def batch(id_: str, place: str = "lake/t") -> StoredBatch:
+        facts = {"contract": "c", "version": "1", "dataset": "t", "run_id": "r"}
+        return StoredBatch(id=id_, place=place, held=1, held_at=NOW, **facts)
+
+    held = registry.batches
+    held.record(batch("other", "lake/u"))
+    assert held.settle("lake/t", [batch("b1"), batch("b2")], outcome="removed") == []
+    assert held.settle("lake/t", [batch("b2"), batch("b3")], outcome="released") == ["b1"]
+    assert [one.id for one in held.batches()] == ["b2", "b3", "other"]
+    assert held.settle("lake/t", [], outcome="removed") == ["b2", "b3"]
+    assert held.settle("lake/t", [], outcome="removed") == []
+    ended = {one.id: one.outcome for one in held.batches(closed=True)}
+    assert ended == {"b1": "released", "b2": "removed", "b3": "removed", "other": None}
+    # One that comes back, as from a backup, is held again.
+    held.settle("lake/t", [batch("b1")], outcome="removed")
+    assert [one.id for one in held.batches()] == ["b1", "other"]
+    with pytest.raises(RegistryError):
+        held.settle("lake/t", [batch("")], outcome="removed")
+    assert [one.id for one in held.batches()] == ["b1", "other"]
+
+
 def baseline(day: int = 1, contract: str = "urn:a:b") -> Baseline:
     fields = (
         FieldProfile(field="s", type="string", rows=3, values={'"\\u0000ü"': 1}),
