@@ -42,7 +42,7 @@ from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import Missing, locate, to_data_type, type_text
-from databox_contracts.spark.table_view import TableView
+from databox_contracts.spark.table_view import TableView, item_parts
 
 TOGETHER: Final = 8
 """So many foreign keys are counted in one query: each keeps the keys of its reference in memory while it runs."""
@@ -179,28 +179,27 @@ def open_references(spark: SparkSession, paths: Mapping[str, str], contract: Con
 class Matching:
     """A foreign key ready to run.
 
-    `parts` are the key's over the view, for a key `inside` an array or map one array of all its values in the row;
-    `known` are the keys of the reference under the names `k0…`, nulls and repeated ones among them. `itself` says that
-    the reference is the table.
+    `parts` are the key's over the view, for a key `inside` an array or map one array of all its values in the row,
+    which are objects where the key has several parts; `known` are the keys of the reference under the `names` `k0…`,
+    nulls and repeated ones among them. `itself` says that the reference is the table.
     """
 
     check: Check
     parts: tuple[Column, ...]
     known: DataFrame
+    names: list[str]
     inside: bool = False
     itself: bool = False
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the key's parts in `keys` and `known`."""
-        return [f"k{at}" for at in range(len(self.parts))]
 
     def keys(self, view: DataFrame, *beside: Column) -> DataFrame:
         """The whole keys of the view, those of all values inside where it is about these, `beside` first."""
         if self.inside:
-            parts = [F.explode(F.array_distinct(self.parts[0])).alias("k0")]
-        else:
-            parts = [part.alias(name) for part, name in zip(self.parts, self.names, strict=True)]
+            own = [column.alias(f"beside{at}") for at, column in enumerate(beside)]
+            values = view.select(*own, F.explode(F.array_distinct(self.parts[0])).alias("one"))
+            return item_parts(values, len(self.names), keep=[f"beside{at}" for at in range(len(own))]).where(
+                _whole(self.names)
+            )
+        parts = [part.alias(name) for part, name in zip(self.parts, self.names, strict=True)]
         return view.select(*beside, *parts).where(_whole(self.names))
 
     def unmatched(self, view: DataFrame) -> DataFrame:
@@ -256,7 +255,7 @@ def _count_inside(view: DataFrame, one: Matching) -> int:
     numbered = view.withColumn("row", F.monotonically_increasing_id())
     keys = one.keys(numbered, F.col("row"))
     failing = keys.join(one.known, one.names, "left_anti")
-    return int(failing.agg(F.count_distinct("row")).collect()[0][0])
+    return int(failing.agg(F.count_distinct("beside0")).collect()[0][0])
 
 
 def _whole(names: Sequence[str]) -> Column:
@@ -297,23 +296,26 @@ def _samples(view: DataFrame, one: Matching, limit: int) -> tuple[Any, ...]:
 def matching(
     check: Check,
     plan: Plan,
-    own: Sequence[tuple[Column, SparkType]],
+    types: Sequence[SparkType],
     reference: DataFrame,
     *,
+    columns: Sequence[Column],
     inside: bool,
     itself: bool,
     case_sensitive: bool,
 ) -> Matching:
-    """A foreign key over its own columns, with their types, and its reference, ready to run.
+    """A foreign key whose parts have those types, over its own columns, and its reference, ready to run.
 
-    The column of a key inside an array is the array of its values, the type that of one. Raises `NotEvaluableError`.
+    A key inside an array or a map has one column, the array of its values as `TableView.key_values` gives it. Raises
+    `NotEvaluableError`.
     """
     rule = check.rule
     assert isinstance(rule, ForeignKey)
-    names = target_names(rule, plan.contract, len(own))
+    names = target_names(rule, plan.contract, len(types))
     dataset = own_dataset(rule.to, plan.contract)
-    parts, known = [], []
-    for (column, actual), name, own_name in zip(own, names, check.key_names, strict=True):
+    casts: list[Callable[[Column], Column]] = []
+    known = []
+    for actual, name, own_name in zip(types, names, check.key_names, strict=True):
         path = reference_path(name, dataset, reference.schema, case_sensitive=case_sensitive)
         found = locate(reference.schema, path, case_sensitive=case_sensitive)
         if isinstance(found, Missing):
@@ -323,9 +325,20 @@ def matching(
         for step in found.steps:
             other = other.getField(str(step))
         wanted = _wanted_type(actual, found.type, own_name)
-        cast = _casting(actual, wanted)
-        parts.append(F.transform(column, cast) if inside else cast(column))
+        casts.append(_casting(actual, wanted))
         known.append(_cast(other, found.type, wanted))
     renamed = reference.toDF(*(f"r{at}" for at in range(len(reference.schema.fields))))
-    keys = renamed.select(*(part.alias(f"k{at}") for at, part in enumerate(known)))
-    return Matching(check, tuple(parts), keys, inside=inside, itself=itself)
+    own_names = [f"k{at}" for at in range(len(known))]
+    keys = renamed.select(*(part.alias(name) for part, name in zip(known, own_names, strict=True)))
+    if inside:
+        parts = [F.transform(columns[0], _casting_parts(casts))]
+    else:
+        parts = [cast(column) for cast, column in zip(casts, columns, strict=True)]
+    return Matching(check, tuple(parts), keys, own_names, inside=inside, itself=itself)
+
+
+def _casting_parts(casts: Sequence[Callable[[Column], Column]]) -> Callable[[Column], Column]:
+    """What casts one value inside an array, an object where the key has several parts."""
+    if len(casts) == 1:
+        return casts[0]
+    return lambda one: F.struct(*(cast(one.getField(f"k{at}")).alias(f"k{at}") for at, cast in enumerate(casts)))

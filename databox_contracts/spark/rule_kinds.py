@@ -115,15 +115,14 @@ def _foreign_key(prepared: Preparation, check: Check, rule: rules.ForeignKey) ->
     itself = reference is None and own_dataset(rule.to, prepared.plan.contract) is prepared.plan.dataset
     if reference is None and not itself:
         raise not_given(rule.to)
-    # Of several fields, each row refers once.
-    values = prepared.key_values(check) if len(check.keys) == 1 else None
-    inside = values is not None
+    if not check.keys:
+        raise NotEvaluableError("it names no field")
+    values = prepared.key_values(check)
     if values is not None:
-        own = [(values, prepared.locate(check.keys[0]).type)]
+        columns, types = [values], [prepared.locate(path).type for path in check.keys]
     else:
         own = [prepared.single(path, name) for name, path in zip(check.key_names, check.keys, strict=True)]
-    if not own:
-        raise NotEvaluableError("it names no field")
+        columns, types = [column for column, _ in own], [actual for _, actual in own]
     if reference is None:
         # Rows that are to get their reasons have columns of their own beside those of the table.
         beside = prepared.given.beside
@@ -132,9 +131,10 @@ def _foreign_key(prepared: Preparation, check: Check, rule: rules.ForeignKey) ->
         matching(
             check,
             prepared.plan,
-            own,
+            types,
             reference,
-            inside=inside,
+            columns=columns,
+            inside=values is not None,
             itself=itself,
             case_sensitive=prepared.case_sensitive,
         )

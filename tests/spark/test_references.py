@@ -189,6 +189,49 @@ def test_keys_inside_arrays_and_maps_count_a_row_once(spark: SparkSession) -> No
     ]
 
 
+def test_composite_keys_inside_arrays_count_a_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    """The parts of a key belong to one element; a part outside the array is the same in each; a null part is no key."""
+    lines = [
+        (1, "eu", [("a", 1), ("b", 2)]),
+        (2, "eu", [("a", 2)]),
+        (3, "us", [("a", 1), ("b", 9), ("z", 9)]),
+        (4, "us", [("a", None), (None, 1)]),
+        (5, "eu", []),
+        (6, "eu", None),
+        (7, None, [("q", 7)]),
+    ]
+    df = spark.createDataFrame(lines, "id int, region string, items array<struct<sku:string,lot:int>>").repartition(3)
+    lots = spark.createDataFrame([("a", 1), ("b", 2), (None, 1)], "sku string, lot bigint")
+    regional = spark.createDataFrame([("eu", "a", 1), ("eu", "b", 2), ("us", "a", 1)], "r string, s string, l int")
+    parts = (build_field("sku", "string"), build_field("lot", "int"))
+    contract = build_contract(
+        build_field("id", "int"),
+        build_field("region", "string"),
+        build_field("items", "array", item=build_field("item", "object", fields=parts)),
+        rules=(
+            rules.ForeignKey(fields=("items.sku", "items.lot"), to="lots", to_fields=("sku", "lot")),
+            rules.ForeignKey(fields=("region", "items.sku", "items.lot"), to="regional", to_fields=("r", "s", "l")),
+        ),
+    )
+    both, all_three = keyed(df, contract, references={"lots": lots, "regional": regional})
+    # The rows of a2, of b9 and z9, and of q7.
+    assert (both.status, both.failed_count) == (Status.FAILED, 3)
+    assert both.samples == (
+        {"items.sku": "a", "items.lot": 2},
+        {"items.sku": "b", "items.lot": 9},
+        {"items.sku": "q", "items.lot": 7},
+        {"items.sku": "z", "items.lot": 9},
+    )
+    # A row without a region has no whole key.
+    assert (all_three.status, all_three.failed_count) == (Status.FAILED, 2)
+    assert [sample["region"] for sample in all_three.samples] == ["eu", "us", "us"]
+    place = TablePlace(tmp_path, "t")
+    known = {"lots": lots, "regional": regional}
+    published = publish(df, contract, place=place, on_violation="quarantine", references=known)
+    assert held(spark, published) == {2: [both.id, all_three.id], 3: [both.id, all_three.id], 7: [both.id]}
+    assert {row[0] for row in read_published(spark, place).collect()} == {1, 4, 5, 6}
+
+
 def test_a_table_may_refer_to_itself(spark: SparkSession) -> None:
     df = spark.createDataFrame([(1, None), (2, 1), (3, 7), (4, 4)], "id int, parent int")  # type: ignore[type-var]
     for to in ("t", "test.t"):
