@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: Dagster looks at the annotations of a component while its class is made.
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import dagster as dg
 from pydantic import Field
@@ -11,7 +11,6 @@ from pydantic import Field
 from databox_contracts.check_reports import Granularity
 from databox_contracts.dagster.audit_schedule import build_contract_audit_schedule
 from databox_contracts.dagster.checks import build_contract_checks
-from databox_contracts.dagster.drift_messages import Told
 from databox_contracts.dagster.drift_schedule import build_drift_schedule
 from databox_contracts.dagster.io import ContractIOManager
 from databox_contracts.dagster.resources import SharedSparkResource
@@ -21,6 +20,9 @@ from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.watching import all_contracts
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract
+
+if TYPE_CHECKING:
+    from databox_contracts.dagster.drift_messages import Told
 
 Status = Literal["running", "stopped"]
 
@@ -43,7 +45,8 @@ class DriftSettings(ScheduleSettings):
 
     baselines: str | None = Field(default=None, description="The directory of the baselines; else the registry.")
     quarantine: str | None = Field(default=None, description="Where rows that drifted are copied; else nowhere.")
-    notify: list[Told] = Field(default=["owner"], description="Who is told: the owner, the consumers, or nobody.")
+    # Of a list of literals `dg` would only say that something in it is not valid.
+    notify: list[str] = Field(default=["owner"], description="Who is told: owner, consumers; nobody, if empty.")
     owner_contacts: list[str] = Field(
         default=[], description="Where the owner is told; else at the e-mail addresses that the contract names."
     )
@@ -156,7 +159,7 @@ class DataContractsComponent(dg.Component, dg.Resolvable, dg.Model):
                     translator=translator,
                     baselines=_beside(folder, drift.baselines) if drift.baselines is not None else None,
                     registry=self._registry(folder),
-                    notify=drift.notify,
+                    notify=cast("list[Told]", drift.notify),
                     owner_contacts=drift.owner_contacts,
                     quarantine=_beside(folder, drift.quarantine) if drift.quarantine is not None else None,
                     rows=drift.rows,

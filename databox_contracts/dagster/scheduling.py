@@ -40,5 +40,5 @@ def scheduled(
         raise DataboxError(
             f"the schedule {name!r} cannot be made: {error}",
             hint='A cron expression is such as "0 6 * * *", a time zone such as "Europe/Berlin".',
-        ) from error
+        ) from None
     return dg.Definitions(asset_checks=list(checks), jobs=[job], schedules=[schedule])
