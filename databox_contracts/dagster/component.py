@@ -71,7 +71,9 @@ class TableSettings(dg.Resolvable, dg.Model):
     format: Literal["parquet", "orc", "json", "csv"] = Field(
         default="parquet", description="What the next versions' files are."
     )
-    spark_conf: dict[str, str] = Field(default={}, description="Spark options, such as spark.driver.memory.")
+    spark_conf: dict[str, str | int | float | bool] = Field(
+        default={}, description="Spark options, such as spark.driver.memory."
+    )
 
 
 @dg.scaffold_with(ContractsScaffolder)
