@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from databox_contracts.check_reports import (
     RULES_COLUMNS,
@@ -22,9 +22,6 @@ from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import CheckResult, Verdict
-
-if TYPE_CHECKING:
-    from databox_contracts.spark import Publication
 
 
 class PipesContext(Protocol):
@@ -46,6 +43,31 @@ class PipesContext(Protocol):
     ) -> None:
         """Tell how a check ended."""
         ...
+
+
+class Publication(Protocol):
+    """What is used of `databox_contracts.spark.Publication`."""
+
+    @property
+    def place(self) -> object: ...
+    @property
+    def on_violation(self) -> str: ...
+    @property
+    def published(self) -> bool: ...
+    @property
+    def version(self) -> str | None: ...
+    @property
+    def rows_in(self) -> int: ...
+    @property
+    def rows_published(self) -> int: ...
+    @property
+    def rows_quarantined(self) -> int: ...
+    @property
+    def rows_rejected(self) -> int: ...
+    @property
+    def rows_discarded(self) -> int: ...
+    @property
+    def quarantine(self) -> object: ...
 
 
 def report_verdict(

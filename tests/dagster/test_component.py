@@ -316,7 +316,7 @@ def test_its_checks_run(loaded, weather, spark, manager, instance, tmp_path):
 
 @pytest.mark.full
 def test_its_schedules_run_in_processes_of_their_own(project, weather, tmp_path, spark):
-    """As the daemon launches them: by the names of their jobs, with the default executor and the shared Spark server."""
+    """As the daemon launches them: by the names of their jobs, with the default executor and a shared server."""
     attributes = (
         "  contracts: contracts\n  assets: false\n  checks: false\n  registry: registry.db\n"
         "  tables:\n    root: '{{ env.TABLES }}'\n    spark_directory: spark\n"

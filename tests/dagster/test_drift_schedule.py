@@ -1,8 +1,11 @@
 """Contracted tables are sampled by a schedule: what drifted is a failing check, and its owner is told."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,6 +19,7 @@ from databox_contracts.registry.store import Registry
 from databox_contracts.rules import Enum
 from databox_contracts.testing import MemoryBaselineStore, build_contract, build_field
 
+ROOT = Path(__file__).parents[2]
 NOON = datetime(2026, 4, 14, 12, 0, tzinfo=UTC)
 SCHEMA = "currency string, owner string, amount int"
 USUAL = [(("INR", "USD", "EUR")[at % 3], "Ann", at) for at in range(30)]
@@ -324,3 +328,16 @@ def test_a_misspelt_asset_is_seen_when_the_manager_has_no_table_of_it(payments, 
     done = whole.resolve_job_def("contract_drift").execute_in_process(instance=instance, raise_on_error=False)
     assert "nothing was published there yet. Materialize it first." in failure_of(done)
     assert isinstance(manager, ContractIOManager)
+
+
+def test_loading_them_loads_neither_spark_nor_the_registry():
+    code = (
+        "import sys, dagster as dg\n"
+        "from databox_contracts.dagster import build_contract_audit_schedule, build_drift_schedule\n"
+        "parts = [build_drift_schedule('contracts', '@daily', registry='r.db', baselines='b', quarantine='q'),"
+        " build_contract_audit_schedule('contracts', registry='r.db')]\n"
+        "assert len(dg.Definitions.merge(*parts).asset_checks) == 10\n"
+        "print(*sorted({name.split('.')[0] for name in sys.modules} & {'pyspark', 'sqlalchemy', 'pandas', 'pyarrow'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
