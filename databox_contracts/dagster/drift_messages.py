@@ -52,8 +52,8 @@ def tell_of_drift(
     owner_contacts: Sequence[str],
     run_id: str,
     occurred_at: datetime,
-) -> int:
-    """Put what drifted, and what of the last sampling is gone, into the registry's outbox; how many are to be told.
+) -> tuple[str, ...]:
+    """Put what drifted, and what of the last sampling is gone, into the registry's outbox; the names of who is told.
 
     What was found is kept in the same transaction, so that the next sampling knows what is gone. Whoever was told of a
     drift is not told again while the baseline stands. Raises `RegistryError`.
@@ -79,7 +79,7 @@ def tell_of_drift(
             owner=contract.owning_team,
         )
         if registry.advance(position, found, notifications=notifications, replacing=before):
-            return len(notifications)
+            return tuple(dict.fromkeys(one.consumer for one in notifications))
     raise RegistryError(
         f"other samplings of {table.name} kept coming in between", hint="Let one schedule sample the table."
     )

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import dagster as dg
 
 from databox_contracts.baselines import BaselineStore, DirectoryBaselineStore
 from databox_contracts.contact_secrets import refuse_secrets
-from databox_contracts.dagster.checks import AssetOrKey, ContractOrPath, Files, Load, Published, Source
-from databox_contracts.dagster.drift_messages import Told, tell_of_drift
-from databox_contracts.dagster.drift_results import drift_result
-from databox_contracts.dagster.io import require_manager
-from databox_contracts.dagster.registries import RegistryGiven, opened, require_database
+from databox_contracts.dagster.checks import AssetOrKey, ContractOrPath, Load
+from databox_contracts.dagster.drift_messages import Told
+from databox_contracts.dagster.drift_sampling import UPDATE_BASELINE_TAG, Sampling
+from databox_contracts.dagster.registries import RegistryGiven, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.watching import WatchedTable, watched_tables
 from databox_contracts.dagster.wording import contract_text
-from databox_contracts.drift import DriftReport, DriftThresholds
+from databox_contracts.drift import DriftThresholds
 from databox_contracts.errors import DataboxError
-
-if TYPE_CHECKING:
-    from databox_contracts.registry.store import Registry
+from databox_contracts.schema_modes import ModesGiven, parse_modes
 
 BaselinesGiven: TypeAlias = "BaselineStore | str | os.PathLike[str] | None"
-
-UPDATE_BASELINE_TAG: Final = "databox/update_baseline"
-"""The tag of a run that with the value `true` accepts the tables as they are: its samples are the new baselines."""
 
 
 def build_drift_schedule(
@@ -64,6 +55,7 @@ def build_drift_schedule(
     thresholds: DriftThresholds | None = None,
     ignore: Sequence[str] = (),
     timestamp_field: str | None = None,
+    schema_modes: ModesGiven = None,
     samples: int = 5,
     tags: Mapping[str, str] | None = None,
     retry_policy: dg.RetryPolicy | None = None,
@@ -81,10 +73,13 @@ def build_drift_schedule(
 
     A sampling (`spark.sample_drift`, whose arguments `rows`, `files`, `thresholds`, `ignore`, `timestamp_field` and
     `samples` are) holds recent rows against the contract and the baseline. The first one pins the baseline, which stays
-    until a run with the tag `databox/update_baseline: "true"` accepts the tables as they are. The check `check_name`
-    fails where something drifted, with a table of what, how much, since when and where; it is an error where a finding
-    is one, else a warning, and blocks nothing. Dagster runs it with the other checks of the asset, too, when somebody
-    materializes it with all of them. Values of fields that must not be shown are in none of it.
+    until a run with the tag `databox/update_baseline: "true"` accepts the tables as they are. Columns that the
+    `schema_modes` let evolve are no drift; they go before those of the `ContractIOManager` and of the contract.
+
+    The check `check_name` fails where something drifted, with a table of what, how much, since when and where; it is an
+    error where a finding is one, else a warning, and blocks nothing. Dagster runs it with the other checks of the
+    asset, too, when somebody materializes it with all of them. Values of fields that must not be shown are in none of
+    it.
 
     `baselines` is a `BaselineStore`, a directory, or None for the registry. `registry` is its file or `postgresql://`
     URL, anything with an `open()`, or None for `DATABOX_REGISTRY` or the file in `DAGSTER_HOME`; it is opened in the
@@ -128,6 +123,7 @@ def build_drift_schedule(
         notify=tuple(notify),
         owner_contacts=tuple(owner_contacts),
         quarantine=Path(quarantine) if quarantine is not None else None,
+        schema_modes=parse_modes(schema_modes),
         arguments={
             "rows": rows,
             "files": files,
@@ -168,106 +164,3 @@ def _check_spec(table: WatchedTable, name: str) -> dg.AssetCheckSpec:
         f' what drifted, run this check with the tag {UPDATE_BASELINE_TAG}: "true".',
         metadata=table.facts,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """What the drift check of a table does in a run."""
-
-    check_name: str
-    baselines: BaselineStore | None
-    registry: RegistryGiven
-    notify: tuple[Told, ...]
-    owner_contacts: tuple[str, ...]
-    quarantine: Path | None
-    arguments: Mapping[str, Any]
-    clock: Callable[[], datetime]
-
-    def compute(self, table: WatchedTable) -> Callable[..., Iterator[dg.AssetCheckResult]]:
-        """The function that Dagster calls for a table."""
-
-        # Dagster looks for a function, and at its annotations, which must not be texts it cannot resolve.
-        def compute(context):  # type: ignore[no-untyped-def]
-            yield from self.run(context, table)
-
-        return compute
-
-    def run(self, context: dg.AssetCheckExecutionContext, table: WatchedTable) -> Iterator[dg.AssetCheckResult]:
-        """Sample the table, tell of what drifted, and report it; what nobody could be told of is reported all the same.
-
-        Raises `dagster.Failure` in plain words for what keeps the sampling from being done.
-        """
-        started = time.monotonic()
-        at = self.clock()
-        with ExitStack() as stack:
-            try:
-                registry = stack.enter_context(opened(self.registry)) if self._needs_registry else None
-                report = self._report(context, table, registry, at)
-            except DataboxError as error:
-                raise dg.Failure(f"{table.name} cannot be sampled: {error}") from None
-            told, problem = 0, None
-            if registry is not None and self.notify:
-                try:
-                    told = tell_of_drift(
-                        registry,
-                        table,
-                        report,
-                        told=self.notify,
-                        owner_contacts=self.owner_contacts,
-                        run_id=context.run.run_id,
-                        occurred_at=at,
-                    )
-                except DataboxError as error:
-                    problem = error
-        context.log.info(report.summary())
-        facts = {"duration_seconds": round(time.monotonic() - started, 3)}
-        if self.notify:
-            facts["messages"] = told
-        yield drift_result(table, self.check_name, report, **facts)
-        if problem is not None:
-            raise dg.Failure(f"Of the drift of {table.name} nobody could be told: {problem}")
-
-    @property
-    def _needs_registry(self) -> bool:
-        return self.baselines is None or bool(self.notify)
-
-    def _report(
-        self, context: dg.AssetCheckExecutionContext, table: WatchedTable, registry: Registry | None, at: datetime
-    ) -> DriftReport:
-        from databox_contracts.spark import sample_drift
-
-        store = self.baselines
-        if store is None:
-            assert registry is not None
-            store = registry.baselines
-        source, place = _place(table.source, context.resources, table.name)
-        return sample_drift(
-            source,
-            table.contract,
-            table.dataset.name,
-            store=store,
-            update_baseline=_accepts(context.run.tags),
-            quarantine=self.quarantine.joinpath(*table.key.path) if self.quarantine is not None else None,
-            as_of=at,
-            **place,
-            **self.arguments,
-        )
-
-
-def _place(source: Source, resources: Any, name: str) -> tuple[Any, dict[str, Any]]:
-    """What `sample_drift` is given: a session and where the table is, or a DataFrame."""
-    match source:
-        case Published():
-            manager = require_manager(resources, source.resource_key, name)
-            return manager.spark_session, {"place": manager.place(source.key)}
-        case Files():
-            facts = {"path": source.location, "format": source.data_format, "options": source.options}
-            return source.session(resources), facts
-    return source.open(resources).df, {}
-
-
-def _accepts(tags: Mapping[str, str]) -> bool:
-    said = tags.get(UPDATE_BASELINE_TAG, "false").strip().lower()
-    if said not in ("true", "false"):
-        raise DataboxError(f"the tag {UPDATE_BASELINE_TAG} is {said!r}", hint='Write "true" or "false".')
-    return said == "true"

@@ -37,7 +37,7 @@ def audit_schema(
     """
     chosen = contract.dataset(dataset)
     plan = build_plan(contract, chosen)
-    modes = _as_found(effective_modes(contract, chosen, run=schema_modes))
+    modes = as_found(effective_modes(contract, chosen, run=schema_modes))
     applied = apply_modes(df, contract, chosen, modes, known=df.schema if ours else None).counted()
     given = Given.at(None, None, None, progress)
     verification = Verification(
@@ -49,8 +49,8 @@ def audit_schema(
     return verification.verdict(samples=0)
 
 
-def _as_found(modes: SchemaModes) -> SchemaModes:
-    """Nothing is discarded from a table that is only looked at, so that what it should not have is seen."""
+def as_found(modes: SchemaModes) -> SchemaModes:
+    """The modes that a table is judged by which is only looked at: what they would discard should not be in it."""
     return SchemaModes(
         tables=Mode.EVOLVE,
         columns=Mode.EVOLVE if modes.columns is Mode.EVOLVE else Mode.FREEZE,

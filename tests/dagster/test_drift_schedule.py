@@ -137,7 +137,8 @@ def test_a_new_value_is_a_failing_check_and_its_owner_is_told_once(payments, tab
     waiting = [one for one, _ in registry.outbox.waiting()]
     assert {one.consumer for one in waiting} == {"owner of payments"}
     assert {one.contact for one in waiting} == {"mailto:ann@example.com"}
-    assert found.metadata["messages"].value == len(waiting) == len(drift_of(found))
+    assert found.metadata["told"].value == "owner of payments"
+    assert len(waiting) == len(drift_of(found))
     assert "Bob" not in repr(waiting)
     new = next(one for one in waiting if one.facts["drift"] == "new_value" and one.facts["field"] == "currency")
     assert (new.facts["value"], new.facts["run_id"]) == ("JPY", done.run_id)
@@ -172,7 +173,7 @@ def test_a_run_with_the_tag_accepts_the_table_as_it_is(table, registry):
     found = result_of(table.sample(defs))
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert [one["value"] for one in drift_of(found)] == ['"JPY"']
-    assert "messages" not in found.metadata
+    assert "told" not in found.metadata
     accepted = result_of(table.sample(defs, databox__update_baseline="true"))
     assert accepted.metadata["baseline_stored"].value is True
     assert result_of(table.sample(defs)).passed
@@ -194,6 +195,18 @@ def test_tables_of_the_io_manager_and_baselines_in_a_directory(weather, hourly, 
     assert found.passed, found.description
     assert found.metadata["rows_sampled"].value == 2
     assert DirectoryBaselineStore(tmp_path / "baselines").get("weather-hourly", "hourly") is not None
+
+
+def test_columns_that_may_evolve_are_no_drift(table):
+    contract = build_contract(build_field("currency", "string"), dataset="transactions", domain="pay")
+    arguments = {"location": table.path, "notify": [], "baselines": MemoryBaselineStore()}
+    found = result_of(table.sample(build_drift_schedule(contract, "@daily", **arguments)))
+    assert [(one["what"], one["severity"]) for one in drift_of(found)] == [("schema_undeclared", "error")]
+    evolving = build_drift_schedule(contract, "@daily", schema_modes={"columns": "evolve"}, **arguments)
+    assert result_of(table.sample(evolving)).passed
+    # They would not be in the table.
+    discarding = build_drift_schedule(contract, "@daily", schema_modes="discard_value", **arguments)
+    assert [one["what"] for one in drift_of(result_of(table.sample(discarding)))] == ["schema_undeclared"]
 
 
 def test_consumers_are_told_where_asked_and_a_masked_value_is_in_no_message(payments, table, registry):
