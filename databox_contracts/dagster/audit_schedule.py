@@ -14,7 +14,7 @@ from databox_contracts.dagster.checks import AssetOrKey, ContractOrPath, Load
 from databox_contracts.dagster.divergence import Difference, of_registry, of_schema
 from databox_contracts.dagster.evaluations import only_warns
 from databox_contracts.dagster.progress import logged_progress
-from databox_contracts.dagster.registries import RegistryGiven, location_of, opened, require_database
+from databox_contracts.dagster.registries import RegistryGiven, named_location, opened, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.watching import WatchedTable, watched_tables
@@ -200,9 +200,10 @@ class Audit:
 
     def _registered(self, table: WatchedTable) -> tuple[list[Difference], str | None]:
         """The differences from what is registered, and where that is; None where there is no registry."""
-        if self.registry is None and location_of(None) is None:
+        given = self.registry if self.registry is not None else named_location()
+        if given is None:
             return [], None
-        with opened(self.registry if self.registry is not None else location_of(None)) as registry:
+        with opened(given) as registry:
             return list(of_registry(table.contract, registry)), registry.location
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from databox_contracts.errors import DataboxError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from databox_contracts.registry.store import Registry
 
 
-@runtime_checkable
 class OpensRegistry(Protocol):
     """Anything that opens a registry, such as a resource of one's own."""
 
@@ -36,15 +35,13 @@ def require_database(given: RegistryGiven) -> None:
         )
 
 
-def location_of(given: RegistryGiven) -> str | os.PathLike[str] | None:
-    """Where the registry is: as given, else as `DATABOX_REGISTRY` says, else the file in `DAGSTER_HOME`.
+def named_location() -> str | Path | None:
+    """Where the registry is that nobody gave: as `DATABOX_REGISTRY` says, else the file in `DAGSTER_HOME`.
 
-    None where none is given nor named, and there is no such file: nobody uses a registry.
+    None where none is named, and there is no such file: nobody uses a registry.
     """
     from databox_contracts.registry.addresses import FILE, VARIABLE
 
-    if isinstance(given, str | os.PathLike):
-        return given
     if named := os.environ.get(VARIABLE, "").strip():
         return named
     home = os.environ.get("DAGSTER_HOME", "").strip()
