@@ -47,6 +47,8 @@ CORE = (
     "contact_secrets",
     "notifications",
     "approvals",
+    "check_reports",
+    "pipes",
     "declarations",
     "lineage",
 )
