@@ -125,6 +125,8 @@ class Tick:
             verify=self.verify,
             end=end,
             clock=self.clock,
+            # At once, before it is noted as recorded: a tick that is killed in between records it again.
+            record=context.instance.report_runless_asset_event,
         )
         if self.folder is not None:
             watch.take_files(self.folder, look)
@@ -132,9 +134,6 @@ class Tick:
         requests = list(watch.requests(before.requested))
         for error in watch.errors:
             context.log.error(error)
-        # Recorded before they are noted as recorded: a tick that is killed in between records them again.
-        for evaluation in watch.recorded:
-            context.instance.report_runless_asset_event(evaluation)
         if not registry.advance(position, watch.state.to_data(), replacing=kept):
             return _result("another tick of this sensor was quicker; the next one looks again", before)
         asked = tuple((request.tags[CONTRACT_TAG], request.tags[VERSION_TAG]) for request in requests)

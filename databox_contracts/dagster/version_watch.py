@@ -44,8 +44,8 @@ _DOWN: Final = (RegistryUnavailableError, RegistryUnusableError)
 class VersionWatch:
     """What a tick does when something may have changed.
 
-    `state` is what was known before, and is brought up to date. `recorded` collects the results to be recorded, `told`
-    what is to be said, `errors` what is wrong. Nothing new is begun after `end` (of `time.monotonic`); `finished` says
+    `state` is what was known before, and is brought up to date; `record` takes the results of checks. `told` is what is
+    to be said, `errors` what is wrong. Nothing new is begun after `end` (of `time.monotonic`); `finished` says
     whether all was done.
     """
 
@@ -58,10 +58,11 @@ class VersionWatch:
     verify: bool
     end: float
     clock: Callable[[], datetime]
-    recorded: list[dg.AssetCheckEvaluation] = field(default_factory=list)
+    record: Callable[[dg.AssetCheckEvaluation], None]
     told: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     finished: bool = True
+    recorded: int = 0
     _begun: int = 0
 
     # --- files ---
@@ -237,7 +238,7 @@ class VersionWatch:
         said = [*self.errors, *self.told]
         shown = "; ".join(said[:_MOST_TOLD])
         more = f"; and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
-        checks = f"{len(self.recorded)} results recorded" if self.recorded else ""
+        checks = f"{self.recorded} result{'' if self.recorded == 1 else 's'} recorded" if self.recorded else ""
         rest = "" if self.finished else "the rest follows at the next tick"
         return "; ".join(part for part in (shown + more, checks, rest) if part) or "nothing new"
 
@@ -248,7 +249,8 @@ class VersionWatch:
         """Whether the check is there to have a result."""
         if dg.AssetCheckKey(key, self.check_name) not in self.around.checks:
             return False
-        self.recorded.append(shown.evaluation(key, self.check_name))
+        self.record(shown.evaluation(key, self.check_name))
+        self.recorded += 1
         return True
 
     def _is_late(self) -> bool:

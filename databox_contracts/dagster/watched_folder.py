@@ -31,6 +31,7 @@ def look_at(folder: Path, now: datetime) -> Look:
     """The folder at that time. Raises `ContractError` if it cannot be read."""
     now_ns = int(now.timestamp() * 1e9)
     files: dict[str, str] = {}
+    below = len(str(folder)) + 1
     for path in contract_files(folder):
         try:
             found = os.stat(path)
@@ -41,7 +42,8 @@ def look_at(folder: Path, now: datetime) -> Look:
             changed = max(found.st_mtime_ns, found.st_ctime_ns)
             is_young = abs(now_ns - changed) < _YOUNG_NS
             told = "" if is_young else f"{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}-{found.st_ino}"
-            files[path.relative_to(folder).as_posix()] = told
+            # Quicker than to ask each path for it.
+            files[str(path)[below:]] = told
     if not all(files.values()):
         return Look(files, None)
     text = "\n".join(f"{name}\0{told}" for name, told in files.items())

@@ -3,9 +3,13 @@
 import json
 import os
 import sqlite3
+import subprocess
+import sys
+import threading
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -22,7 +26,9 @@ from databox_contracts.model import Consumer
 from databox_contracts.notifications import State
 from databox_contracts.registry.records import StoredApproval
 from databox_contracts.registry.store import Registry
+from databox_contracts.registry.tokens import Scope
 
+ROOT = Path(__file__).parents[2]
 CHECK = "contract_compatibility"
 FIELDS = {"station": "string", "temp": "double", "wind": "double"}
 
@@ -143,7 +149,7 @@ def watched(tmp_path, instance):
 
 
 def test_a_first_version_is_published_and_its_check_is_green(watched):
-    assert watched.said() == "nyc-hourly 1.0.0 published; 1 results recorded"
+    assert watched.said() == "nyc-hourly 1.0.0 published; 1 result recorded"
     assert watched.versions() == ["1.0.0"]
     assert watched.waiting() == []
     (result,) = watched.results()
@@ -154,7 +160,7 @@ def test_a_first_version_is_published_and_its_check_is_green(watched):
 def test_a_breaking_version_is_red_is_in_the_registry_and_is_told_to_those_it_breaks(watched):
     watched.tick()
     watched.write(contract("2.0.0", fields=without("temp")))
-    assert watched.said() == "nyc-hourly 2.0.0 published, 2 messages; 1 results recorded"
+    assert watched.said() == "nyc-hourly 2.0.0 published, 2 messages; 1 result recorded"
     assert watched.versions() == ["1.0.0", "2.0.0"]
     assert [(one.consumer, one.event) for one in watched.waiting()] == [
         ("quant", "1.0.0 -> 2.0.0"),
@@ -284,7 +290,7 @@ def test_a_contract_that_does_not_parse_is_reported_once_and_stops_no_other(watc
     assert watched.said().startswith("nothing changed")
     assert len(watched.results()) == 2
     watched.write(contract("1.1.0", fields={**FIELDS, "rain": "double"}))
-    assert watched.said() == "nyc-hourly 1.1.0 published; 1 results recorded"
+    assert watched.said() == "nyc-hourly 1.1.0 published; 1 result recorded"
     assert [one.passed for one in watched.results()] == [True, False, True]
 
 
@@ -367,7 +373,7 @@ def test_without_a_folder_the_registry_alone_is_watched(watched):
     context = dg.build_sensor_context(
         instance=watched.instance, definitions=watched.loaded, resources={"registry": watched.resource}
     )
-    assert sensor.evaluate_tick(context).skip_message == "1 results recorded"
+    assert sensor.evaluate_tick(context).skip_message == "1 result recorded"
     assert [one.passed for one in watched.results()] == [True]
 
 
@@ -394,7 +400,7 @@ def test_a_contract_for_an_unknown_asset_is_published_and_said_once(watched):
     assert watched.said() == "nothing new"
     # When the code location has got it, the result is recorded.
     watched.assets.append("nyc/lost")
-    assert watched.load().said() == "1 results recorded"
+    assert watched.load().said() == "1 result recorded"
     assert [one.passed for one in watched.results("nyc/lost")] == [True]
 
 
@@ -532,6 +538,74 @@ def test_the_check_can_be_run_again_and_says_the_same(watched):
     (again,) = done.get_asset_check_evaluations()
     assert not again.passed
     assert "hourly.yaml:1" in again.description
+
+
+def test_the_check_asks_a_service_as_well(watched, tmp_path, monkeypatch):
+    watched.tick()
+    watched.write(contract("2.0.0", fields=without("temp")))
+    watched.tick()
+    with watched.opened() as registry:
+        monkeypatch.setenv("DATABOX_REGISTRY_TOKEN", registry.tokens.issue("dagster", Scope("read"), by="tests"))
+    port = tmp_path / "port"
+    serve = ["-m", "databox_contracts", "registry", "serve", "--registry", str(watched.registry), "--port", "0"]
+    with (tmp_path / "service.log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, *serve, "--port-file", str(port)], stdout=log, stderr=log, cwd=ROOT)
+    try:
+        end = time.monotonic() + 60
+        while not port.exists():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        watched.resource = ContractRegistryResource(location=f"http://127.0.0.1:{port.read_text().strip()}")
+        job = watched.load().loaded.resolve_implicit_global_asset_job_def()
+        done = job.execute_in_process(instance=watched.instance, resources={"registry": watched.resource})
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    (found,) = done.get_asset_check_evaluations()
+    recorded = watched.results()[1]
+    assert (found.passed, found.description, found.metadata) == (False, recorded.description, recorded.metadata)
+
+
+def test_a_registry_that_is_away_is_an_error_of_the_run_and_no_failed_check(watched):
+    watched.registry.write_text("no database at all, but a text that is long enough to be looked at" * 20)
+    job = watched.loaded.resolve_implicit_global_asset_job_def()
+    done = job.execute_in_process(
+        instance=watched.instance, resources={"registry": watched.resource}, raise_on_error=False
+    )
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    said = failed.step_failure_data.user_failure_data.description
+    assert said.startswith("The versions of nyc-hourly cannot be compared: the registry")
+    assert done.get_asset_check_evaluations() == []
+
+
+def test_ticks_at_once_publish_and_tell_once(watched):
+    watched.tick()
+    watched.write(contract("2.0.0", fields=without("temp")))
+    watched.resource = ContractRegistryResource(location=str(watched.registry), patience=30)
+    cursor = watched.cursor
+    said = []
+
+    def tick():
+        sensor = build_schema_diff_sensor(watched.folder, **watched.settings)
+        context = dg.build_sensor_context(
+            instance=watched.instance,
+            cursor=cursor,
+            definitions=watched.loaded,
+            resources={"registry": watched.resource},
+            sensor_name=sensor.name,
+        )
+        said.append(sensor.evaluate_tick(context).skip_message)
+
+    threads = [threading.Thread(target=tick) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == 4
+    assert watched.versions() == ["1.0.0", "2.0.0"]
+    assert len(watched.waiting()) == 2
+    assert not watched.results()[-1].passed
 
 
 def test_a_check_on_an_unknown_asset_is_refused(watched):

@@ -224,8 +224,8 @@ class Deployment:
         spec = importlib.util.spec_from_file_location("project", self.place / "project.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        job = module.defs.resolve_implicit_global_asset_job_def()
-        return job.execute_in_process(instance=self.instance, raise_on_error=False).run_id
+        # Without its check, whose result would be that of a check that this run did not come to.
+        return dg.materialize([module.hourly], instance=self.instance, raise_on_error=False).run_id
 
 
 @pytest.fixture
