@@ -45,7 +45,7 @@ def build_compatibility_checks(
     be used, `DataboxError` for two contracts of one asset.
     """
     using = translator if translator is not None else ContractTranslator()
-    known = None if assets is None else {only_key(asset, "assets") for asset in assets}
+    known = None if assets is None else {key for asset in assets for key in _keys(asset)}
     steps: dict[dg.AssetKey, CompatibilityStep] = {}
     for contract in _resolved(contracts):
         for dataset in contract.datasets:
@@ -137,6 +137,10 @@ def _readable(folder: Path) -> Iterator[Contract]:
             yield resolve_contract(path)
         except ContractError as error:
             dg.get_dagster_logger().error("no check of compatibility for %s: %s", path.name, error)
+
+
+def _keys(asset: AssetOrKey) -> Iterable[dg.AssetKey]:
+    return asset.keys if isinstance(asset, dg.AssetsDefinition) else [only_key(asset, "assets")]
 
 
 def _is_newer(contract: Contract, other: Contract) -> bool:

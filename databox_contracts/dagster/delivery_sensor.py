@@ -36,7 +36,8 @@ def build_delivery_sensor(
 
     A message that is not taken waits for its next attempt, longer each time, and is given up in the end
     (`build_outbox_check` is red then). After `seconds` no other message is begun, so that a tick lasts at most
-    that and the notifier's timeout, well below the minute after which Dagster gives a tick up. Several such sensors
+    that and the notifier's timeout, well below the minute after which Dagster gives a tick up; only a registry that
+    goes away between sending and recording is waited for, lest the message be sent twice. Several such sensors
     and workers of `databox-contracts deliver` may work on one outbox. Every message is sent at least once, and once
     more at most if the process is killed between sending and recording it; the copy has the same key.
 

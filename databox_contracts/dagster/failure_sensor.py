@@ -45,7 +45,8 @@ def build_contract_failure_sensor(
 
     It reads the runs of the instance that succeeded, failed or were canceled, in the order in which they ended, at most
     `most_runs` a tick. Of each failed check of a contract those are told who read what a violated rule is about, in a
-    version that was checked; where the asset let the violation through, as a warning. Of a run that failed or was
+    version that was checked; where the asset let the violation through, as a warning. They are told, too, when the rule
+    holds again, which closes tickets. Of a run that failed or was
     canceled those are told who read a contracted table of this code location which it was to make and did not, unless
     its rules were violated, of which they are told anyway, or Dagster retries the run. The messages enter the outbox,
     which `build_delivery_sensor` sends. Contracts and consumers are the registry's: nobody is told of a contract that
@@ -76,10 +77,14 @@ def build_contract_failure_sensor(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far the runs were read: all that were updated until then, and which of the last ones these were, by id."""
+    """How far the runs were read: all that were updated until then, and which of the last ones these were, by id.
+
+    `failing` are the rules that do not hold, with the time since when, as `RunOutcome` names them.
+    """
 
     until: datetime
     seen: Mapping[str, datetime]
+    failing: Mapping[str, datetime]
 
     def to_data(self) -> dict[str, Any]:
         """As JSON data."""
@@ -87,22 +92,26 @@ class Place:
             "version": _VERSION,
             "until": self.until.isoformat(),
             "seen": {run: at.isoformat() for run, at in self.seen.items()},
+            "failing": {rule: at.isoformat() for rule, at in self.failing.items()},
         }
 
     @classmethod
     def of_data(cls, data: Any) -> Place | None:
         """What `to_data` gave, None where there is nothing of the kind."""
         try:
-            seen = {str(run): datetime.fromisoformat(at) for run, at in data["seen"].items()}
-            return cls(datetime.fromisoformat(data["until"]), seen) if data["version"] == _VERSION else None
+            seen, failing = (
+                {str(one): datetime.fromisoformat(at) for one, at in data[name].items()} for name in ("seen", "failing")
+            )
+            return cls(datetime.fromisoformat(data["until"]), seen, failing) if data["version"] == _VERSION else None
         except (TypeError, KeyError, ValueError, AttributeError):
             return None
 
-    def after(self, records: Sequence[dg.RunRecord]) -> Place:
-        """Once these were read as well, in the order of their times."""
+    def after(self, records: Sequence[dg.RunRecord], failing: Mapping[str, datetime]) -> Place:
+        """Once these were read as well, in the order of their times, and what fails then."""
         times = {record.dagster_run.run_id: record.update_timestamp for record in records}
         until = max((self.until, *times.values()))
-        return Place(until, {run: at for run, at in {**self.seen, **times}.items() if at >= until - _OVERLAP})
+        seen = {run: at for run, at in {**self.seen, **times}.items() if at >= until - _OVERLAP}
+        return Place(until, seen, dict(failing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +130,31 @@ class Reading:
         kept = self.registry.position(self.position)
         place = Place.of_data(kept)
         if place is None and kept is None:
-            began = Place(self.clock(), {})
-            began = began.after([one for one in self._ended(began, None) if one.update_timestamp <= began.until])
+            began = Place(self.clock(), {}, {})
+            ended = [one for one in self._ended(began, None) if one.update_timestamp <= began.until]
+            began = began.after(ended, {})
             self.registry.advance(self.position, began.to_data(), replacing=None)
             return "runs that end from now on are told of"
         if place is None:
             context.log.warning("where reading stands cannot be understood; the runs of the last day are read again")
-            place = Place(self.clock() - _BACK, {})
+            place = Place(self.clock() - _BACK, {}, {})
         records = self._next(place)
         if not records:
             return "no run ended"
         knowledge = Knowledge(self.registry)
         read: list[dg.RunRecord] = []
         told: list[Notification] = []
+        failing = dict(place.failing)
         try:
             for record in records:
-                told += RunOutcome(record, self.instance).notifications(knowledge, self.around)
+                outcome = RunOutcome(record, self.instance, dict(failing))
+                told += outcome.notifications(knowledge, self.around)
                 read.append(record)
+                failing = outcome.failing
         finally:
             # What was understood before an error need not be read again.
             moved = not read or self.registry.advance(
-                self.position, place.after(read).to_data(), notifications=told, replacing=kept
+                self.position, place.after(read, failing).to_data(), notifications=told, replacing=kept
             )
         for contract in knowledge.unknown:
             context.log.warning(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -81,20 +82,24 @@ class Knowledge:
 
 @dataclass
 class RunOutcome:
-    """A run that ended, and its events as far as they are about tables."""
+    """A run that ended, and its events as far as they are about tables.
+
+    `failing` are the rules that did not hold before it, with the time since when; afterwards those that do not now.
+    """
 
     record: dg.RunRecord
     instance: dg.DagsterInstance
+    failing: dict[str, datetime] = field(default_factory=dict)
 
     def notifications(self, knowledge: Knowledge, around: CodeLocation) -> list[Notification]:
-        """What the consumers are told: of each violated rule, and of each contracted table that was not made.
+        """What the consumers are told: of each violated rule, or one that holds again, and of each table not made.
 
         A run that Dagster is about to retry is told of by its last attempt; a violated rule is told of at once.
         """
         found: list[Notification] = []
         for event in self._events[dg.DagsterEventType.ASSET_CHECK_EVALUATION]:
             evaluation = event.dagster_event.asset_check_evaluation_data  # type: ignore[union-attr]
-            if not evaluation.passed:
+            if not evaluation.passed or self.failing:
                 found += self._of_check(evaluation, _moment(event.timestamp), knowledge)
         if self._status is not None and self.record.dagster_run.tags.get(_WILL_RETRY, "").lower() != "true":
             for asset, partition in self._unmade(around):
@@ -136,29 +141,39 @@ class RunOutcome:
         contract = knowledge.contract(contract_id, version)
         lenient = evaluation.severity is dg.AssetCheckSeverity.WARN
         places = dict(_places(contract))
+        partition = evaluation.partition or self.record.dagster_run.tags.get(_PARTITION)
         found: list[Notification] = []
+        place = [contract_id, evaluation.asset_key.to_user_string(), partition]
         for row in rows:
-            if row.get("status") not in (Status.FAILED, Status.NOT_EVALUATED):
+            # Whoever was told of a warning only, or of an error only, is told the same way that it is over.
+            names = {let_through: json.dumps([*place, row["rule"], let_through]) for let_through in (False, True)}
+            if row.get("status") in (Status.FAILED, Status.NOT_EVALUATED):
+                self.failing.setdefault(names[lenient], occurred_at)
+                ways = [lenient]
+            elif row.get("status") == Status.PASSED:
+                ways = [let_through for let_through, name in names.items() if name in self.failing]
+            else:
                 continue
             dataset, check = places.get(str(row["rule"]), (str(row["rule"]).split(".")[0], None))
-            verdict = Verdict(
-                contract=contract_id,
-                version=version,
-                dataset=dataset,
-                row_count=_count(evaluation.metadata, "rows_in"),
-                results=(_result(row, check, lenient=lenient),),
-            )
-            found += from_verdict(
-                verdict,
-                knowledge.consumers(contract),
-                run_id=self.record.dagster_run.run_id,
-                occurred_at=occurred_at,
-                asset=evaluation.asset_key.to_user_string(),
-                partition=evaluation.partition or self.record.dagster_run.tags.get(_PARTITION),
-                published=_truth(evaluation.metadata, "published"),
-                contract=contract,
-                owner=contract.owning_team,
-            )
+            for let_through in ways:
+                result = _result(row, check, lenient=let_through)
+                since = self.failing[names[let_through]]
+                verdict = Verdict(contract_id, version, dataset, _count(evaluation.metadata, "rows_in"), (result,))
+                found += from_verdict(
+                    verdict,
+                    knowledge.consumers(contract),
+                    run_id=self.record.dagster_run.run_id,
+                    occurred_at=occurred_at,
+                    asset=evaluation.asset_key.to_user_string(),
+                    partition=partition,
+                    published=_truth(evaluation.metadata, "published"),
+                    since={result.id: since},
+                    resolved=[result.id],
+                    contract=contract,
+                    owner=contract.owning_team,
+                )
+                if result.passed:
+                    del self.failing[names[let_through]]
         return found
 
     # --- tables that were not made ---

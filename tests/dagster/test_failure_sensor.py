@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from datetime import datetime
 
 import dagster as dg
 import pytest
@@ -166,6 +167,36 @@ def test_what_a_succeeded_run_let_through_is_a_warning(told, contract):
         ("everything", "warning", "hourly.temp.minimum"),
         ("thermal", "warning", "hourly.temp.maximum"),
         ("thermal", "warning", "hourly.temp.minimum"),
+    ]
+
+
+def test_when_a_rule_holds_again_it_is_told_once(told, contract):
+    first = told.run(asset(contract, judged(contract, ["hourly.temp.minimum"]), fails=True))
+    told.tick()
+    told.run(asset(contract, judged(contract, ["hourly.temp.minimum"]), fails=True))
+    told.tick()
+    assert {one.resolves for one in told.messages()} == {False}
+    # Since when it fails is when it failed first.
+    began = told.instance.get_run_record_by_id(first.run_id).update_timestamp
+    assert all(datetime.fromisoformat(one.facts["since"]) <= began for one in told.messages())
+    for _ in range(2):
+        told.run(asset(contract))
+    assert told.tick() == "2 runs ended, 3 messages for consumers"
+    good = [one for one in told.messages() if one.resolves]
+    assert sorted(one.consumer for one in good) == ["everything", "only errors", "thermal"]
+    assert good[0].title == "hourly.temp.minimum holds again in hourly of weather-hourly 1.10"
+    assert {one.ticket for one in good} == {one.ticket for one in told.messages()}
+
+
+def test_who_was_not_told_of_a_warning_is_not_told_that_it_is_over(told, contract):
+    told.run(asset(contract, judged(contract, ["hourly.temp.minimum"], lenient=True)))
+    told.run(asset(contract))
+    told.tick()
+    assert sorted((one.consumer, one.resolves) for one in told.messages()) == [
+        ("everything", False),
+        ("everything", True),
+        ("thermal", False),
+        ("thermal", True),
     ]
 
 
