@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from databox_contracts.notifications import State
 from databox_contracts.registry.store import Registry
 
 CODE = """
+import os
 from pathlib import Path
 
 import dagster as dg
@@ -32,6 +32,7 @@ from databox_contracts.dagster import (
     NotifierResource,
     build_compatibility_checks,
     build_contract_asset_specs,
+    build_contract_checks,
     build_contract_failure_sensor,
     build_delivery_sensor,
     build_schema_diff_sensor,
@@ -46,17 +47,25 @@ def hourly():
     raise ValueError("it cannot be made")
 
 
+def load(spark):
+    raise ValueError("there is no such table")
+
+
+VERIFY = "TEST_VERIFY" in os.environ
+TABLES = build_contract_checks(HERE / "contracts" / "hourly.yaml", load=load) if VERIFY else []
+
 defs = dg.Definitions(
     assets=[hourly],
-    asset_checks=build_compatibility_checks(HERE / "contracts", assets=[hourly]),
+    asset_checks=[*build_compatibility_checks(HERE / "contracts", assets=[hourly]), *TABLES],
     sensors=[
-        build_schema_diff_sensor(HERE / "contracts", minimum_interval_seconds=1),
+        build_schema_diff_sensor(HERE / "contracts", minimum_interval_seconds=1, request_verification=VERIFY),
         build_contract_failure_sensor(minimum_interval_seconds=1),
         build_delivery_sensor(minimum_interval_seconds=1, default_status=RUNNING),
     ],
     resources={
         "registry": ContractRegistryResource(location=dg.EnvVar("TEST_REGISTRY")),
         "notifier": NotifierResource(lease_seconds=2, digest_from=0),
+        "spark": dg.ResourceDefinition.none_resource(),
     },
 )
 """
@@ -170,34 +179,21 @@ class Deployment:
         psutil.wait_procs(family[1:], timeout=30)
         self.process = None
 
-    def stop(self):
-        if self.process is None:
-            return
-        daemon = psutil.Process(self.process.pid)
-        family = daemon.children(recursive=True)
-        self.process.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(30)
-        for process in [daemon, *family]:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(family, timeout=30)
-        self.process = None
-
     def close(self):
-        self.stop()
+        if self.process is not None:
+            self.kill()
         self.receiver.close()
         self.instance.dispose()
 
     def ticks(self, sensor):
         return self.log.read_text().count(f"Checking for new runs for sensor: {sensor}")
 
-    def wait_until(self, what, seconds=240):
+    def wait_until(self, what, seconds=400):
         end = time.monotonic() + seconds
         while not (found := what()):
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < end, self.log.read_text()[-3000:]
-            time.sleep(0.05)
+            time.sleep(0.2)
         return found
 
     def versions(self):
@@ -260,6 +256,27 @@ def test_a_breaking_version_is_seen_shown_and_told(deployment):
         ("risk", "1.0.0 -> 2.0.0"),
     ]
     assert deployment.counts()[State.WAITING] == 0
+
+
+@pytest.mark.full
+def test_a_verification_is_run_once_the_code_location_has_the_version(deployment, monkeypatch):
+    monkeypatch.setenv("TEST_VERIFY", "1")
+    deployment.write(1)
+    deployment.start()
+    deployment.wait_until(lambda: deployment.check() == (True, "1.0.0"))
+    deployment.write(2)
+    deployment.wait_until(lambda: deployment.check() == (False, "2.0.0"))
+    looked = deployment.ticks("contract_schema_diff")
+    deployment.wait_until(lambda: deployment.ticks("contract_schema_diff") > looked + 1)
+    assert deployment.instance.get_run_records() == []
+    deployment.kill()
+    deployment.start()
+    (record,) = deployment.wait_until(deployment.instance.get_run_records)
+    assert record.dagster_run.asset_check_selection == {dg.AssetCheckKey(KEY.asset_key, "contract_conformity")}
+    assert record.dagster_run.tags["databox/contract_version"] == "2.0.0"
+    looked = deployment.ticks("contract_schema_diff")
+    deployment.wait_until(lambda: deployment.ticks("contract_schema_diff") > looked + 2)
+    assert len(deployment.instance.get_run_records()) == 1
 
 
 @pytest.mark.full
