@@ -55,31 +55,34 @@ def main() -> None:
         sensor = build_schema_diff_sensor(folder, translator=ById(), clock=lambda: datetime.now(UTC) + later)
         cursor: str | None = None
 
-        def tick() -> tuple[float, str]:
+        def tick() -> tuple[float, float, str]:
+            """Seconds, those of the processor, and what the tick said."""
             nonlocal cursor
             context = dg.build_sensor_context(
                 instance=instance, cursor=cursor, repository_def=repository, resources={"registry": registry}
             )
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.process_time()
             data = sensor.evaluate_tick(context)
-            seconds = time.perf_counter() - began
             cursor = data.cursor
-            return seconds, data.skip_message or ""
+            return time.perf_counter() - began, time.process_time() - worked, data.skip_message or ""
 
         first = [tick()]
-        while not first[-1][1].startswith("nothing"):
+        while not first[-1][2].startswith("nothing"):
             first.append(tick())
-        print(f"seen for the first time: {sum(seconds for seconds, _ in first):.1f} s in {len(first)} ticks")
-        while not tick()[1].startswith("nothing changed"):
+        print(f"seen for the first time: {sum(seconds for seconds, _, _ in first):.1f} s in {len(first)} ticks")
+        while not tick()[2].startswith("nothing changed"):
             pass
         quiet = [tick() for _ in range(QUIET)]
-        assert all(said.startswith("nothing changed") for _, said in quiet)
-        taken = statistics.median(seconds for seconds, _ in quiet)
+        assert all(said.startswith("nothing changed") for _, _, said in quiet)
+        taken = statistics.median(seconds for seconds, _, _ in quiet)
+        worked = statistics.median(seconds for _, seconds, _ in quiet)
         outcome = "holds" if taken <= BAR else "MISSED"
-        print(f"nothing changed: {taken * 1000:.1f} ms (bar {BAR * 1000:.0f} ms, {outcome})")
+        print(
+            f"nothing changed: {taken * 1000:.1f} ms (bar {BAR * 1000:.0f} ms, {outcome}), {worked * 1000:.1f} of work"
+        )
         path = folder / "c0000.yaml"
         path.write_text(path.read_text().replace("version: 1.0.0", "version: 1.0.1", 1))
-        seconds, said = tick()
+        seconds, _, said = tick()
         assert "1.0.1 published" in said
         print(f"one changed: {seconds * 1000:.0f} ms")
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import dagster as dg
 
 from databox_contracts.dagster.checks import AssetOrKey, only_key
 from databox_contracts.dagster.compatibility import COMPATIBILITY, Shown, compare_newest, problem_shown
+from databox_contracts.dagster.registry_resources import ContractRegistryResource
 from databox_contracts.dagster.specs import asset_key as translated_key, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.wording import contract_text
@@ -94,11 +95,12 @@ class CompatibilityStep:
     def _compute(self) -> Callable[..., Iterator[dg.AssetCheckResult]]:
         # Dagster looks for a function, and at its annotations, which must not be texts it cannot resolve.
         def compute(context):  # type: ignore[no-untyped-def]
-            yield self.shown(getattr(context.resources, self.registry_resource_key)).result(self.key, self.name)
+            registry = ContractRegistryResource.among(context.resources, self.registry_resource_key)
+            yield self.shown(registry).result(self.key, self.name)
 
         return compute
 
-    def shown(self, resource: Any) -> Shown:
+    def shown(self, resource: ContractRegistryResource) -> Shown:
         """The result as it is now. A registry that does not answer is an error of the run, not a failed check."""
         source = self.contract.source
         try:

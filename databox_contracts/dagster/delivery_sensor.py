@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import dagster as dg
 
+from databox_contracts.dagster.registry_resources import ContractRegistryResource, NotifierResource
 from databox_contracts.notifications import State
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ def build_delivery_sensor(
         required_resource_keys={registry_resource_key, notifier_resource_key},
     )
     def deliver(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        registry_resource = getattr(context.resources, registry_resource_key)
-        notifier = getattr(context.resources, notifier_resource_key)
-        with closing(registry_resource.open_database()) as registry, _forwarded(context.log):
+        found = ContractRegistryResource.among(context.resources, registry_resource_key)
+        notifier = NotifierResource.among(context.resources, notifier_resource_key)
+        with closing(found.open_database()) as registry, _forwarded(context.log):
             with notifier.delivery(registry, context.log) as delivery:
                 totals = delivery.drain(seconds=seconds)
             counts = registry.outbox.counts()

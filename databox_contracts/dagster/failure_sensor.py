@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import dagster as dg
 
 from databox_contracts.dagster.code_location import CodeLocation, look_around
+from databox_contracts.dagster.registry_resources import ContractRegistryResource
 from databox_contracts.dagster.run_outcomes import ENDED, Knowledge, RunOutcome
 from databox_contracts.dagster.schema_diff_sensor import position_name
 
@@ -67,7 +68,8 @@ def build_contract_failure_sensor(
         required_resource_keys={registry_resource_key},
     )
     def tell(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        with closing(getattr(context.resources, registry_resource_key).open_database()) as registry:
+        found = ContractRegistryResource.among(context.resources, registry_resource_key)
+        with closing(found.open_database()) as registry:
             around = look_around(context.repository_def) if context.repository_def is not None else _NOWHERE
             reading = Reading(context.instance, registry, position_name(context, name), around, most_runs, clock)
             return dg.SkipReason(reading.go_on(context))

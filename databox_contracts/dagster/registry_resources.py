@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import dagster as dg
 from pydantic import Field
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from databox_contracts.notify import Delivery, Settings
     from databox_contracts.registry.api import RegistryApi
     from databox_contracts.registry.store import Registry
+
+R = TypeVar("R")
 
 _LINKS: Final = ("dagster_url", "contracts_url", "smtp_url", "mail_from")
 
@@ -60,6 +62,11 @@ class ContractRegistryResource(dg.ConfigurableResource):  # type: ignore[type-ar
                 hint="Give ContractRegistryResource the registry's file or its postgresql:// URL.",
             )
         return self._database(chosen)
+
+    @classmethod
+    def among(cls, resources: Any, key: str) -> ContractRegistryResource:
+        """That of the key. Raises `DataboxError` where it is another resource, or none."""
+        return _among(resources, key, cls)
 
     def _chosen(self) -> str:
         from databox_contracts.registry.addresses import default_location
@@ -103,6 +110,11 @@ class NotifierResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         default=60.0, gt=0, description="Another worker takes over from one that died after so many seconds."
     )
 
+    @classmethod
+    def among(cls, resources: Any, key: str) -> NotifierResource:
+        """That of the key. Raises `DataboxError` where it is another resource, or none."""
+        return _among(resources, key, cls)
+
     def settings(self, logger: logging.Logger | None = None) -> Settings:
         """What the channels are configured with; `logger` takes the messages to `log:`."""
         from databox_contracts.notify import Settings
@@ -124,3 +136,14 @@ class NotifierResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         channels = Channels(replace(self.settings(logger), tickets=registry.tickets))
         with closing(channels):
             yield Delivery(registry.outbox, channels, digest_from=self.digest_from or None)
+
+
+def _among(resources: Any, key: str, kind: type[R]) -> R:
+    found = getattr(resources, key, None)
+    if isinstance(found, kind):
+        return found
+    there = "there is none" if found is None else f"that is a {type(found).__name__}"
+    raise DataboxError(
+        f"a {kind.__name__} is needed as the resource {key!r}, and {there}",
+        hint=f'Put one there: resources={{"{key}": {kind.__name__}(...)}}.',
+    )

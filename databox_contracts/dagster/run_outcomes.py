@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -145,22 +145,11 @@ class RunOutcome:
         found: list[Notification] = []
         place = [contract_id, evaluation.asset_key.to_user_string(), partition]
         for row in rows:
-            # Whoever was told of a warning only, or of an error only, is told the same way that it is over.
-            names = {let_through: json.dumps([*place, row["rule"], let_through]) for let_through in (False, True)}
-            if row.get("status") in (Status.FAILED, Status.NOT_EVALUATED):
-                self.failing.setdefault(names[lenient], occurred_at)
-                ways = [lenient]
-            elif row.get("status") == Status.PASSED:
-                ways = [let_through for let_through, name in names.items() if name in self.failing]
-            else:
-                continue
             dataset, check = places.get(str(row["rule"]), (str(row["rule"]).split(".")[0], None))
-            for let_through in ways:
+            for let_through, since in self._turned(place, row, occurred_at, lenient=lenient):
                 result = _result(row, check, lenient=let_through)
-                since = self.failing[names[let_through]]
-                verdict = Verdict(contract_id, version, dataset, _count(evaluation.metadata, "rows_in"), (result,))
                 found += from_verdict(
-                    verdict,
+                    Verdict(contract_id, version, dataset, _count(evaluation.metadata, "rows_in"), (result,)),
                     knowledge.consumers(contract),
                     run_id=self.record.dagster_run.run_id,
                     occurred_at=occurred_at,
@@ -172,9 +161,20 @@ class RunOutcome:
                     contract=contract,
                     owner=contract.owning_team,
                 )
-                if result.passed:
-                    del self.failing[names[let_through]]
         return found
+
+    def _turned(
+        self, place: Sequence[str | None], row: Mapping[str, Any], at: datetime, *, lenient: bool
+    ) -> Iterator[tuple[bool, datetime]]:
+        """Whether the rule is told of, and that as let through or not: since when it fails, or failed until now."""
+        # Whoever was told of a warning only, or of an error only, is told the same way that it is over.
+        names = {let_through: json.dumps([*place, row["rule"], let_through]) for let_through in (False, True)}
+        if row.get("status") in (Status.FAILED, Status.NOT_EVALUATED):
+            yield lenient, self.failing.setdefault(names[lenient], at)
+        elif row.get("status") == Status.PASSED:
+            for let_through, name in names.items():
+                if name in self.failing:
+                    yield let_through, self.failing.pop(name)
 
     # --- tables that were not made ---
 

@@ -15,6 +15,7 @@ import dagster as dg
 
 from databox_contracts.dagster.code_location import CodeLocation, look_around
 from databox_contracts.dagster.compatibility import COMPATIBILITY
+from databox_contracts.dagster.registry_resources import ContractRegistryResource
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.version_watch import CONTRACT_TAG, VERSION_TAG, VersionWatch
 from databox_contracts.dagster.watch_state import Cursor, WatchState
@@ -83,7 +84,8 @@ def build_schema_diff_sensor(
         asset_selection=dg.AssetSelection.all_asset_checks() if request_verification else None,
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        with closing(getattr(context.resources, registry_resource_key).open_database()) as registry:
+        found = ContractRegistryResource.among(context.resources, registry_resource_key)
+        with closing(found.open_database()) as registry:
             return tick.run(context, registry)
 
     return watch

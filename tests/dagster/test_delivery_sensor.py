@@ -256,3 +256,12 @@ def test_what_is_given_goes_before_the_environment(monkeypatch):
         3.0,
     )
     assert NotifierResource().settings().dagster_url == "https://environment.example.com"
+
+
+@pytest.mark.parametrize(("resources", "there"), [({}, "there is none"), ({"registry": 3}, "that is a int")])
+def test_a_resource_that_lacks_is_named_with_the_way_out(instance, resources, there):
+    context = dg.build_sensor_context(instance=instance, resources=resources, sensor_name="contract_delivery")
+    with pytest.raises(
+        DataboxError, match=f"a ContractRegistryResource is needed as the resource 'registry', .*{there}"
+    ):
+        build_delivery_sensor().evaluate_tick(context)
