@@ -9,7 +9,6 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from databox_contracts.cli.announcing import announcement, end_announcement
 from databox_contracts.errors import DataboxError
 
 if TYPE_CHECKING:
@@ -61,6 +60,7 @@ def serve_registry(registry: RegistryApi, args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise DataboxError(f"the service needs {error.name}", hint='pip install "databox_contracts[service]"') from None
     from databox_contracts.cli.known import declared_in_files
+    from databox_contracts.notify.announcing import announcement, end_announcement
     from databox_contracts.registry.addresses import default_location
     from databox_contracts.registry.store import Registry
     from databox_contracts.telemetry.measures import GATED_CHANGES, GATES, NOTIFICATIONS

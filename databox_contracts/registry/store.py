@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from databox_contracts.model import Consumer, Contract
 from databox_contracts.notifications import Notification
@@ -147,6 +147,10 @@ class Registry:
         today = self._clock().date()
         return [newest(versions, today) for versions in by_id.values()]
 
+    def every_version(self) -> list[StoredVersion]:
+        """All versions of all contracts, by id and then in ascending order."""
+        return self._database.read(versions_in)
+
     def versions(self, contract_id: str) -> list[StoredVersion]:
         """As `RegistryApi.versions`."""
         return self._database.read(lambda connection: known_versions(connection, contract_id))
@@ -245,6 +249,13 @@ class Registry:
         False, and nothing done, when the position is not `replacing` (None: not begun): another reader moved it.
         """
         return self._positions.advance(name, value, notifications=notifications, replacing=replacing)
+
+    def revision(self) -> str:
+        """Another text whenever a version, a consumer or a consent came or changed; it costs one small query."""
+        # Counted, too: of two that write at once the later number may be seen first.
+        query = select(func.count(), func.max(AUDIT.c.number)).select_from(AUDIT)
+        count, last = self._database.read(lambda connection: tuple(connection.execute(query).one()))
+        return f"{count}:{last or 0}"
 
     def audit(self, subject: str | None = None, *, limit: int = 1000) -> list[AuditEntry]:
         """Who did what to that subject (a contract, a token, a deletion plan), or to any; the latest, oldest first."""
