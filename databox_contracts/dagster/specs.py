@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 
@@ -94,12 +96,17 @@ def check_specs(
     key: dg.AssetKey,
     *,
     deps: Iterable[dg.AssetKey] = (),
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
 ) -> list[dg.AssetCheckSpec]:
     """One spec per group, which waits for the assets `deps` beside its own.
 
-    The description holds version, owner and rules, since Dagster shows no metadata of a spec.
+    The description holds version, owner and rules, since Dagster shows no metadata of a spec. Checks are partitioned
+    like the asset where the running Dagster has that as a settled feature.
     """
     others = list(dict.fromkeys(deps))
+    partitioned: dict[str, Any] = {}
+    if partitions_def is not None and checks_take_partitions():
+        partitioned["partitions_def"] = partitions_def
     return [
         dg.AssetCheckSpec(
             name=group.name,
@@ -113,9 +120,22 @@ def check_specs(
                 "contract_dataset": dataset.name,
                 "rules": [check.id for check in group.checks],
             },
+            **partitioned,
         )
         for group in groups
     ]
+
+
+@cache
+def checks_take_partitions() -> bool:
+    """Whether the running Dagster has partitions of checks, and does not warn of them as a preview."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            dg.AssetCheckSpec("probe", asset="probe", partitions_def=dg.StaticPartitionsDefinition(["a"]))
+        except (TypeError, Warning):
+            return False
+    return True
 
 
 def build_asset_spec(
@@ -136,6 +156,8 @@ def build_asset_spec(
             tags=translator.get_tags(contract, dataset),
             kinds=translator.get_kinds(contract, dataset),
             metadata=translator.get_metadata(contract, dataset),
+            freshness_policy=translator.get_freshness_policy(contract, dataset),
+            automation_condition=translator.get_automation_condition(contract, dataset),
         )
     except dg.DagsterInvalidDefinitionError as error:
         raise DataboxError(

@@ -59,6 +59,7 @@ def test_what_keeps_its_contract_is_published_and_read_downstream(run, hourly, m
         "rows_quarantined": 0,
         "rows_rejected": 0,
         "rows_discarded": 0,
+        "scans": 2,
         "readable_version": manager.place(KEY).current_version(),
     }
     assert done.checks["contract_conformity"].description == "8 rules hold, 1 not enforced"
