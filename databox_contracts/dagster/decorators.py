@@ -19,6 +19,7 @@ from databox_contracts.dagster.declaring import (
     require_plain,
 )
 from databox_contracts.dagster.io import reference_keys, require_mode
+from databox_contracts.dagster.loading import collection_paused
 from databox_contracts.dagster.partitions import PartitionBy
 from databox_contracts.dagster.producers import ApprovalsGiven
 from databox_contracts.dagster.signatures import input_keys, read_parameters
@@ -134,6 +135,7 @@ def contract_asset(
         freshness_policy=freshness_policy,
     )
 
+    @collection_paused()
     def decorate(function: Callable[..., Any]) -> dg.AssetsDefinition:
         require_plain(function, "contract_asset")
         resolved = resolve_contract(contract, beside=function.__code__.co_filename)

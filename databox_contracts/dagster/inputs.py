@@ -31,15 +31,18 @@ def read_input(manager: ContractIOManager, context: dg.InputContext) -> DataFram
     Raises `UnreadableTableError` where nothing was published, a partition among it; `VersionPinError` and
     `ReaderContractError` where it is not what its reader needs.
     """
-    df, facts = _open(manager, context.asset_key)
+    df, _, facts = open_version(manager, context.asset_key)
     if context.has_asset_partitions:
         df = _partitions(df, facts, context)
     consumed = _consumed(context)
     return df if consumed is None else _as_consumed(df, facts, consumed, context)
 
 
-def _open(manager: ContractIOManager, key: dg.AssetKey) -> tuple[DataFrame, Mapping[str, Any]]:
-    """The table, and what the manifest of just that version says."""
+def open_version(manager: ContractIOManager, key: dg.AssetKey) -> tuple[DataFrame, str | None, Mapping[str, Any]]:
+    """The published table, its version, and what the manifest of just that version says.
+
+    Raises `UnreadableTableError`.
+    """
     from databox_contracts.spark.home_files import read_json
     from databox_contracts.spark.versions import MANIFEST
 
@@ -49,7 +52,7 @@ def _open(manager: ContractIOManager, key: dg.AssetKey) -> tuple[DataFrame, Mapp
         df = manager.read(key)
         facts = read_json(place.versions / version / MANIFEST) if version is not None else {}
         if place.current_version() == version:
-            return df, facts
+            return df, version, facts
     raise UnreadableTableError(str(place.link), "it is published again and again while it is opened")
 
 

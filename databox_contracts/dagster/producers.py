@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +11,7 @@ import dagster as dg
 from databox_contracts.approvals import Approval
 from databox_contracts.dagster.consumption import CONSUMES_METADATA, Consumes, read_consumes
 from databox_contracts.dagster.declared import declared_step
+from databox_contracts.dagster.loading import load_once
 from databox_contracts.dagster.metadata import CONTRACT_METADATA, metadata_path, metadata_value
 from databox_contracts.dagster.steps import ContractStep
 from databox_contracts.declarations import Declaration, declared_by
@@ -62,16 +62,16 @@ def validate_consumers(
 
 def read_contracts(given: ContractsGiven) -> list[Contract]:
     """Contracts, those of files, and all of folders, in order. Raises `ContractError` for what is none."""
-    from databox_contracts.formats import load_contract, load_contracts
+    from databox_contracts.formats import contract_files
 
     found: list[Contract] = []
     for item in [given] if isinstance(given, Contract | str | Path) else given:
         if isinstance(item, Contract):
             found.append(item)
         elif Path(item).is_dir():
-            found += load_contracts(item)
+            found += [load_once(path) for path in contract_files(Path(item))]
         else:
-            found.append(load_contract(Path(item)))
+            found.append(load_once(Path(item)))
     return found
 
 
@@ -147,7 +147,7 @@ def _contracts_of(assets: Iterable[Any]) -> Iterator[Contract]:
         for spec in _specs(asset):
             path = metadata_path(spec.metadata, CONTRACT_METADATA)
             if path is not None and Path(path).is_file():
-                yield _loaded(path, Path(path).stat().st_mtime_ns)
+                yield load_once(Path(path))
 
 
 def _specs(asset: Any) -> list[dg.AssetSpec]:
@@ -179,14 +179,7 @@ def _beside(source: str | None, name: str) -> Contract | None:
         for ending in _ENDINGS:
             path = place.with_name(f"{place.name}{ending}")
             if path.is_file():
-                contract = _loaded(str(path), path.stat().st_mtime_ns)
+                contract = load_once(path)
                 if _named(name, Places([contract])) is not None:
                     return contract
     return None
-
-
-@lru_cache(maxsize=4096)
-def _loaded(path: str, _changed: int) -> Contract:
-    from databox_contracts.formats import load_contract
-
-    return load_contract(Path(path))

@@ -12,10 +12,11 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import dagster as dg
 
 from databox_contracts.dagster.columns import table_schema
+from databox_contracts.dagster.loading import plan_of
 from databox_contracts.dagster.wording import check_text
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Member
-from databox_contracts.plan import Check, build_plan
+from databox_contracts.plan import Check
 from databox_contracts.rules import Freshness, NotEnforced, Severity
 
 Granularity: TypeAlias = Literal["contract", "dimension", "rule"]
@@ -70,7 +71,7 @@ class ContractTranslator:
 
     def get_metadata(self, contract: Contract, dataset: Dataset) -> Mapping[str, Any]:
         """Contract, version, status and owner, the column schema, the file, and all that fits nowhere else."""
-        plan = build_plan(contract, dataset)
+        plan = plan_of(contract, dataset)
         return {
             "dagster/column_schema": table_schema(plan),
             "dagster/table_name": dataset.table_name,
