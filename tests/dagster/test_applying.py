@@ -13,6 +13,7 @@ from databox_contracts.dagster import (
     UncontractedAssetWarning,
     apply_contracts,
     contract_asset,
+    eager_when_checks_pass,
 )
 from databox_contracts.errors import ConsumersError, ContractsNotAppliedError, DataboxError
 from databox_contracts.model import Consumer
@@ -213,6 +214,53 @@ def test_freshness_is_a_policy(weather):
     given = dg.FreshnessPolicy.cron(deadline_cron="0 10 * * *", lower_bound_delta=policy.fail_window.to_timedelta())
     own = contract_asset(contract=fresh, freshness_policy=given)(hourly)
     assert own.get_asset_spec().freshness_policy == given
+
+
+# Dagster's own evaluation uses a selection that it calls beta.
+@pytest.mark.filterwarnings("ignore:Parameter `include_sources`")
+def test_what_reads_contracted_tables_may_wait_for_their_checks(weather, instance):
+    @contract_asset(contract=weather)
+    def hourly() -> DataFrame: ...
+
+    @dg.asset(deps=[KEY], automation_condition=eager_when_checks_pass())
+    def report() -> None: ...
+
+    @dg.asset(deps=[KEY], automation_condition=dg.AutomationCondition.eager())
+    def eager_report() -> None: ...
+
+    defs = dg.Definitions(assets=[hourly, report, eager_report], resources={"io_manager": dg.InMemoryIOManager()})
+    cursor = dg.evaluate_automation_conditions(defs=defs, instance=instance).cursor
+
+    def requested(*, passed: bool) -> dict[str, int]:
+        nonlocal cursor
+        instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
+        for name in sorted(NAMES):
+            holds = passed or name != "contract_accuracy"
+            instance.report_runless_asset_event(
+                dg.AssetCheckEvaluation(asset_key=KEY, check_name=name, passed=holds, metadata={})
+            )
+        result = dg.evaluate_automation_conditions(defs=defs, instance=instance, cursor=cursor)
+        cursor = result.cursor
+        return {name: result.get_num_requested(dg.AssetKey(name)) for name in ("report", "eager_report")}
+
+    assert requested(passed=False) == {"report": 0, "eager_report": 1}
+    assert requested(passed=True) == {"report": 1, "eager_report": 1}
+
+
+class Automated(ContractTranslator):
+    def get_automation_condition(self, contract, dataset):
+        return eager_when_checks_pass()
+
+
+def test_a_translator_may_automate_assets(weather):
+    def hourly() -> DataFrame: ...
+
+    automated = contract_asset(contract=weather, translator=Automated())(hourly).get_asset_spec()
+    assert automated.automation_condition == eager_when_checks_pass()
+    own = dg.AutomationCondition.on_missing()
+    given = contract_asset(contract=weather, translator=Automated(), automation_condition=own)(hourly).get_asset_spec()
+    assert given.automation_condition == own
+    assert contract_asset(contract=weather)(hourly).get_asset_spec().automation_condition is None
 
 
 def test_consumers_appear_without_their_contacts(weather):

@@ -1,12 +1,13 @@
 """Partitioned assets: a run replaces its partitions and no others, and reads the partitions it maps to."""
 
+import warnings
 from datetime import date
 
 import dagster as dg
 import pytest
 from pyspark.sql import DataFrame
 
-from databox_contracts.dagster import contract_asset
+from databox_contracts.dagster import build_contract_checks, contract_asset, specs
 from databox_contracts.datatypes import parse_type
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Field
@@ -212,6 +213,36 @@ def test_checks_of_a_range_tell_of_each_partition(shop):
         ("day=2024-01-01", 1, "passed"),
         ("day=2024-01-02", 0, "failed"),
     ]
+
+
+def test_checks_of_their_own_judge_each_partition_too(shop):
+    asset = shop.asset()
+    shop.run(asset, key="2024-01-01", rows=[(FIRST, "a", 1, 1.0)])
+    shop.run(asset, key="2024-01-02", rows=[(SECOND, "a", 1, 1.0)])
+    audit = build_contract_checks(orders_contract(), asset_key=KEY)
+    result = dg.materialize(
+        [dg.AssetSpec(KEY), *audit],
+        resources={"io_manager": shop.manager},
+        instance=shop.instance,
+        selection=dg.AssetSelection.all_asset_checks(),
+    )
+    assert {one.check_name: one.passed for one in result.get_asset_check_evaluations()} == dict.fromkeys(
+        checks(result), True
+    )
+    assert {one.metadata["rows_in"].value for one in checks(result).values()} == {2}
+
+
+def test_checks_are_partitioned_where_dagster_has_that_as_a_settled_feature(shop, monkeypatch):
+    assert not specs.checks_take_partitions(), "this Dagster warns of it as a preview"
+    assert all(spec.partitions_def is None for spec in shop.asset().check_specs)
+    monkeypatch.setattr(specs, "checks_take_partitions", lambda: True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asset = shop.asset(backfill_policy=dg.BackfillPolicy.single_run())
+    assert all(spec.partitions_def == DAYS for spec in asset.check_specs)
+    result = shop.run(asset, key="2024-01-01", rows=[(FIRST, "a", 1, 1.0)])
+    assert result.success
+    assert {one.partition for one in checks(result).values()} == {"2024-01-01"}
 
 
 def test_a_partition_that_there_is_not_is_named(shop):
