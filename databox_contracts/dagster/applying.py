@@ -119,7 +119,7 @@ class _Applying:
         self.io_keys = dict(_io_manager_keys(self.defs))
         self.taken = _check_keys(self.defs)
         self.own = {table.key: table for asset in self.defs.assets or () for table in _own_tables(asset)}
-        self.contracted.update({key: table.contract.id for key, table in self.own.items()})
+        self.contracted.update({key: _named(table.contract) for key, table in self.own.items()})
         self.used: set[str] = set()
         places = Places(contracts)
         for contract in places:
@@ -177,10 +177,10 @@ class _Applying:
             return
         if key in self.contracted:
             self.problems.append(
-                f"the asset {key.to_user_string()} has two contracts: {self.contracted[key]} and {contract.id}"
+                f"the asset {key.to_user_string()} has two contracts: {self.contracted[key]} and {_named(contract)}"
             )
             return
-        self.contracted[key] = contract.id
+        self.contracted[key] = _named(contract)
         ours, source = self._source(key, [*names, key.to_user_string()])
         described = describe(contract, dataset, translator=self.translator, key=key)
         (checks,) = build_contract_checks(
@@ -268,6 +268,10 @@ def _check_keys(defs: dg.Definitions) -> set[dg.AssetCheckKey]:
     for one in (*(defs.assets or ()), *(defs.asset_checks or ())):
         found |= set(getattr(one, "check_keys", ()))
     return found
+
+
+def _named(contract: Contract) -> str:
+    return f"{contract.id} {contract.version}"
 
 
 def _own_tables(asset: object) -> Iterator[Any]:

@@ -15,9 +15,9 @@ from databox_contracts.dagster.loading import load_once
 from databox_contracts.dagster.metadata import CONTRACT_METADATA, metadata_path, metadata_value
 from databox_contracts.dagster.steps import ContractStep
 from databox_contracts.declarations import Declaration, declared_by
-from databox_contracts.errors import UnknownPlaceError
+from databox_contracts.errors import ConsumersError, Level, UnknownPlaceError
 from databox_contracts.model import Consumer, Contract
-from databox_contracts.registry.consumer_checks import require_consumers
+from databox_contracts.registry.consumer_checks import check_consumers, require_consumers
 from databox_contracts.registry.places import Places
 
 ApprovalsGiven: TypeAlias = "Iterable[Approval] | str | Path | None"
@@ -37,7 +37,13 @@ def require_producers(step: ContractStep, consumes: Mapping[str, Consumes], appr
     producers = {name: contract for name, contract in beside.items() if contract is not None}
     if producers:
         known = {name: consumes[name] for name in producers}
-        require_consumers(_once(producers.values()), _declarations(step, known, producers), read_approvals(approvals))
+        declared = list(_declarations(step, known, producers))
+        found = check_consumers(_once(producers.values()), declared, read_approvals(approvals)).problems
+        # What is wrong with other consumers is told where these are.
+        own = {one.consumer.name for one in declared}
+        errors = [one for one in found if one.level is Level.ERROR and one.consumer in own]
+        if errors:
+            raise ConsumersError(errors)
 
 
 def validate_consumers(

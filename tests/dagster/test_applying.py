@@ -94,7 +94,9 @@ def test_a_contracted_asset_under_the_same_contract_stays_as_it_is(weather, ours
     assert check_names(applied) == NAMES
     assert list(applied.asset_checks or ()) == []
     other = weather.model_copy(update={"id": "another"})
-    with pytest.raises(ContractsNotAppliedError, match="nyc/hourly has two contracts: weather-hourly and another"):
+    with pytest.raises(
+        ContractsNotAppliedError, match=r"nyc/hourly has two contracts: weather-hourly 1\.10 and another 1\.10"
+    ):
         apply_contracts(dg.Definitions(assets=[hourly], resources=ours), other)
 
 
@@ -146,7 +148,7 @@ def test_every_problem_is_told_at_once(weather):
     assert [True for problem in said if "\n" in problem] == []
     for expected in (
         "the asset nyc/hourly already has a check 'contract_accuracy', which contract Weather would have too",
-        "the asset nyc/daily has two contracts: one and two",
+        "the asset nyc/daily has two contracts: one 1.10 and two 1.10",
         "is about nyc/hourli, which is no asset of these definitions. Did you mean nyc/hourly?",
         "Nonsense.get_asset_key gave 'no key' for Weather",
         "Nonsense gave what Dagster does not take for Weather",
