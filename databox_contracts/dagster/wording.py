@@ -33,7 +33,7 @@ def rule_text(rule: Rule) -> str:
 
 
 @cache
-def _own(kind: type[Rule]) -> tuple[str, ...]:
+def _own(kind: Any) -> tuple[str, ...]:
     """The parameters of that kind of rule."""
     return tuple(field.name for field in fields(kind) if field.name not in _COMMON)
 
