@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import cache
 from typing import Any, Final
 
 from databox_contracts.model import Contract, Field
@@ -32,10 +31,15 @@ def rule_text(rule: Rule) -> str:
     return words if rule.severity is Severity.ERROR else f"{words} ({rule.severity})"
 
 
-@cache
-def _own(kind: Any) -> tuple[str, ...]:
-    """The parameters of that kind of rule."""
-    return tuple(field.name for field in fields(kind) if field.name not in _COMMON)
+def _own(kind: type[Rule]) -> tuple[str, ...]:
+    """The parameters of that kind of rule, looked up once."""
+    found = _PARAMETERS.get(kind)
+    if found is None:
+        found = _PARAMETERS[kind] = tuple(field.name for field in fields(kind) if field.name not in _COMMON)
+    return found
+
+
+_PARAMETERS: Final[dict[type[Rule], tuple[str, ...]]] = {}
 
 
 def check_text(check: Check) -> str:
