@@ -420,3 +420,13 @@ class ConsumersError(RegistryError):
         count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
         super().__init__(f"the declared consumers do not fit the contracts, {count}:{lines}")
         self.problems = tuple(problems)
+
+
+class ContractsNotAppliedError(DataboxError):
+    """Contracts that do not fit the assets of a code location; `problems` are all of them, a line for each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        super().__init__(f"the contracts do not fit the assets, {count}:{lines}")
+        self.problems = tuple(problems)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from databox_contracts.datatypes import DataType, Family
@@ -273,8 +274,10 @@ def _with_ids(dataset: Dataset, checks: Iterable[Check]) -> Iterator[Check]:
             count += 1
             chosen = f"{base}_{count}"
         taken.add(chosen)
-        yield replace(check, id=chosen)
+        # `replace` takes three times as long, and contracts are loaded by the thousand.
+        yield Check(chosen, check.rule, check.path, check.field, check.keys, check.key_names, check.type, check.masked)
 
 
+@lru_cache(maxsize=65536)
 def _legal(part: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", "_", part)

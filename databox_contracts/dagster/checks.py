@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import dagster as dg
 
 from databox_contracts.dagster.evaluations import evaluate_table, only_warns
+from databox_contracts.dagster.inputs import open_version
 from databox_contracts.dagster.io import (
     SCHEMA_MODES_TAG,
     ContractIOManager,
@@ -137,7 +138,8 @@ def build_contract_checks(
 class Table:
     """What was opened: `untyped` for text that the contract has to cast, `ours` if a `ContractIOManager` published it.
 
-    `modes` are the schema modes that the code location has for it.
+    `modes` are the schema modes that the code location has for it, `partition_by` the columns of the partitions that it
+    is published by.
     """
 
     df: DataFrame
@@ -145,6 +147,7 @@ class Table:
     untyped: bool = False
     ours: bool = False
     modes: ModesGiven = None
+    partition_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,11 @@ class Published:
     def open(self, resources: Any) -> Table:
         """Raises `UnreadableTableError`."""
         manager = self._manager(resources)
-        version = manager.place(self.key).current_version()
-        return Table(manager.read(self.key), version, ours=True, modes=manager.schema_modes)
+        df, version, facts = open_version(manager, self.key)
+        # What was published as a whole keeps its promises as a whole.
+        by_partition = facts.get("mode") == "overwrite_partitions"
+        columns = tuple((facts.get("table") or {}).get("partition_by") or ()) if by_partition else ()
+        return Table(df, version, ours=True, modes=manager.schema_modes, partition_by=columns)
 
     def session(self, resources: Any) -> SparkSession:
         """The IO manager's."""
@@ -290,6 +296,7 @@ class CheckStep:
             progress=logged_progress(context.log, name),
             schema_modes=narrowed(table.modes, self.schema_modes, run_modes),
             ours=table.ours,
+            partition_by=table.partition_by,
         )
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
 
+from databox_contracts.dagster.progress import Scans
+from databox_contracts.dagster.result_tables import discarded_table, partitions_table, rules_table
 from databox_contracts.dagster.specs import CheckGroup
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.model import Contract
@@ -21,37 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from databox_contracts.spark import Publication
-    from databox_contracts.spark.modes import Counts, Discarded
+    from databox_contracts.spark.modes import Counts
+    from databox_contracts.spark.per_partition import PartitionOutcome
     from databox_contracts.spark.progress import OnProgress
 
 MOST_NAMED: Final = 10
 """A failure names so many violated rules; its checks show all."""
-
-_RULES_TABLE: Final = dg.TableSchema(
-    columns=[
-        dg.TableColumn("rule", "string", description="Its id in the contract."),
-        dg.TableColumn("field", "string"),
-        dg.TableColumn("status", "string"),
-        dg.TableColumn("severity", "string"),
-        dg.TableColumn("failed_rows", "int"),
-        dg.TableColumn("failed_percent", "float", description="Of all rows."),
-        dg.TableColumn("observed", "string"),
-        dg.TableColumn("promised", "string"),
-        dg.TableColumn("message", "string"),
-        dg.TableColumn("samples", "string", description="Up to five values; none of a field that must not be shown."),
-    ]
-)
-
-
-_DISCARDED_TABLE: Final = dg.TableSchema(
-    columns=[
-        dg.TableColumn("field", "string"),
-        dg.TableColumn("entity", "string", description="What its mode is about: tables, columns or data_type."),
-        dg.TableColumn("mode", "string"),
-        dg.TableColumn("unit", "string", description="Rows, elements of an array, values, or values kept in variants."),
-        dg.TableColumn("count", "int"),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +36,8 @@ class Evaluation:
 
     `publication` is None where a published table was only read; `readable_version` is then the one that was read, None
     for a table that is not ours, and `would_discard` says what the schema modes in force would have left out of it, if
-    anything. `lenient` says that violations do not stop anything: they were let through or held.
+    anything. `lenient` says that violations do not stop anything: they were let through or held. `outcomes` are those
+    of each partition, where several were looked at, `scans` how often rows or columns were read to judge them.
     """
 
     contract: Contract
@@ -70,6 +47,8 @@ class Evaluation:
     readable_version: str | None = None
     lenient: bool = False
     would_discard: Counts | None = None
+    outcomes: tuple[PartitionOutcome, ...] = ()
+    scans: int | None = None
 
     @property
     def left_out(self) -> str:
@@ -98,6 +77,7 @@ class Evaluation:
             **_rule_counts(self.verdict.results),
             **self._fate(),
             "duration_seconds": round(self.seconds, 3),
+            **({"scans": self.scans} if self.scans is not None else {}),
         }
 
     def materialization(self, key: dg.AssetKey) -> dg.MaterializeResult[Any]:
@@ -118,7 +98,11 @@ class Evaluation:
         """The failure of the step, in plain words. It is not retried: the same data breaks the same promise."""
         return dg.Failure(
             description=self._what_happened(key),
-            metadata={**self.metadata(), "rules": _rules_table(self.verdict, self.verdict.results)},
+            metadata={
+                **self.metadata(),
+                "rules": rules_table(self.verdict, self.verdict.results),
+                **self._by_partition(self.verdict.results),
+            },
             allow_retries=False,
         )
 
@@ -138,7 +122,8 @@ class Evaluation:
             metadata={
                 **self.metadata(),
                 **_rule_counts(results),
-                "rules": _rules_table(self.verdict, results),
+                "rules": rules_table(self.verdict, results),
+                **self._by_partition(results),
             },
         )
 
@@ -155,7 +140,7 @@ class Evaluation:
                 "rows_would_be_discarded": counts.rows_discarded,
                 "elements_would_be_discarded": counts.elements_discarded,
                 "values_would_be_discarded": counts.values_discarded,
-                "would_be_discarded": _discarded_table(counts.discarded),
+                "would_be_discarded": discarded_table(counts.discarded),
             }
         facts: dict[str, Any] = {
             "published": publication.published,
@@ -171,6 +156,9 @@ class Evaluation:
         if publication.quarantine is not None:
             facts["quarantine"] = dg.MetadataValue.path(str(publication.quarantine))
         return facts
+
+    def _by_partition(self, results: Sequence[CheckResult]) -> dict[str, Any]:
+        return {"partitions": partitions_table(self.outcomes, {one.id for one in results})} if self.outcomes else {}
 
     def _would_discard(self) -> str:
         if self.would_discard is None:
@@ -207,24 +195,31 @@ def evaluate_table(
     progress: OnProgress | None = None,
     schema_modes: ModesGiven = None,
     ours: bool = False,
+    partition_by: Sequence[str] = (),
+    partitions: Sequence[Mapping[str, Any]] | None = None,
 ) -> Evaluation:
     """Verify a table that nothing is to be done with. Errors of Spark pass through.
 
-    `ours` is a table that was published under this contract, and by this project.
+    `ours` is a table that was published under this contract, and by this project. With `partition_by` keys and row
+    counts are those of each partition; `partitions` are the ones to look at, None for all.
     """
+    from databox_contracts.spark.per_partition import PartitionsOf
     from databox_contracts.spark.verification import verify_published
 
     started = time.monotonic()
+    scans = Scans(progress)
+    of = PartitionsOf(df, partition_by, partitions, dataset) if partition_by else None
     verdict, would_discard = verify_published(
-        df,
+        of.of(df) if of is not None else df,
         contract,
         dataset,
         samples=samples,
         untyped=untyped,
         references=references,
-        progress=progress,
+        progress=scans,
         schema_modes=schema_modes,
         ours=ours,
+        judge=of.judge if of is not None else None,
     )
     return Evaluation(
         contract,
@@ -233,6 +228,8 @@ def evaluate_table(
         readable_version=readable_version,
         lenient=lenient,
         would_discard=would_discard,
+        outcomes=of.outcomes if of is not None else (),
+        scans=scans.count,
     )
 
 
@@ -248,18 +245,8 @@ def _discarded(publication: Publication) -> dict[str, Any]:
     return {
         "elements_discarded": publication.elements_discarded,
         "values_discarded": publication.values_discarded,
-        "discarded": _discarded_table(publication.discarded),
+        "discarded": discarded_table(publication.discarded),
     }
-
-
-def _discarded_table(discarded: Iterable[Discarded]) -> dg.TableMetadataValue:
-    records = [
-        dg.TableRecord(
-            {"field": one.field, "entity": one.entity, "mode": str(one.mode), "unit": one.unit, "count": one.count}
-        )
-        for one in discarded
-    ]
-    return dg.MetadataValue.table(records=records, schema=_DISCARDED_TABLE)
 
 
 def _readable(version: str | None) -> dict[str, Any]:
@@ -284,35 +271,3 @@ def _all_well(results: Sequence[CheckResult], passed: bool) -> str:
     held = sum(result.passed for result in results)
     skipped = len(results) - held
     return f"{held} rule{'s hold' if held != 1 else ' holds'}" + (f", {skipped} not enforced" if skipped else "")
-
-
-def _rules_table(verdict: Verdict, results: Sequence[CheckResult]) -> dg.TableMetadataValue:
-    # What needs attention comes first; within that, the order of declaration.
-    ordered = sorted(results, key=lambda result: (not result.stops, result.status is Status.PASSED))
-    return dg.MetadataValue.table(
-        records=[dg.TableRecord(_record(result, verdict.row_count)) for result in ordered], schema=_RULES_TABLE
-    )
-
-
-def _record(result: CheckResult, rows: int) -> dict[str, str | int | float | bool | None]:
-    failed = result.failed_count
-    return {
-        "rule": result.id,
-        "field": result.field,
-        "status": str(result.status),
-        "severity": str(result.severity),
-        "failed_rows": failed,
-        "failed_percent": round(100 * failed / rows, 4) if failed is not None and rows else None,
-        "observed": _text(result.observed),
-        "promised": _text(result.threshold),
-        "message": result.message,
-        "samples": "; ".join(_value(sample) for sample in result.samples),
-    }
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else _value(value)
-
-
-def _value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: Dagster looks at the annotations of a resource while its class is made.
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,18 @@ import dagster as dg
 from pydantic import Field, field_validator
 
 from databox_contracts.dagster.evaluations import Evaluation
-from databox_contracts.dagster.progress import logged_progress
+from databox_contracts.dagster.inputs import read_input
+from databox_contracts.dagster.metadata import (
+    CONTRACT_METADATA,
+    DATASET_METADATA,
+    ON_VIOLATION_METADATA,
+    REFERENCES_METADATA,
+    SCHEMA_MODES_METADATA,
+    metadata_path,
+    metadata_value,
+)
+from databox_contracts.dagster.partitions import PARTITION_METADATA, TablePartitions, declared_partitions
+from databox_contracts.dagster.progress import Scans, logged_progress
 from databox_contracts.dagster.specs import resolve_contract
 from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract, Mode
@@ -24,15 +35,9 @@ if TYPE_CHECKING:
     from databox_contracts.spark.progress import OnProgress
     from databox_contracts.spark.publication import OnViolation
 
-CONTRACT_METADATA: Final = "contract"
-DATASET_METADATA: Final = "contract_dataset"
-ON_VIOLATION_METADATA: Final = "on_violation"
-REFERENCES_METADATA: Final = "references"
-SCHEMA_MODES_METADATA: Final = "schema_modes"
 SCHEMA_MODES_TAG: Final = "databox/schema_modes"
 """The tag of a run whose value goes before every other setting: `freeze`, or `columns=evolve, data_type=freeze`."""
 MODES: Final = ("fail", "quarantine", "warn")
-PARTITIONS_HINT: Final = "Publish the whole table for now: one partition's rows would replace all others."
 
 
 class ContractIOManager(dg.ConfigurableIOManager):
@@ -43,6 +48,11 @@ class ContractIOManager(dg.ConfigurableIOManager):
     contract that its metadata names: `{"contract": "contracts/planes.yaml"}`, with `contract_dataset` where the file
     has several, `on_violation` (`fail`, `quarantine`, `warn`), `schema_modes`, and `references`, the asset keys of the
     datasets that foreign keys and completeness name: `{"stations": "weather/stations"}`.
+
+    Of a partitioned asset each run replaces its partitions and no others; `partition_expr` names the column, or the
+    column of each dimension, unless the contract declares it. An input has the rows of the partitions that it maps to.
+    What its reader `consumes` (of a plain asset the metadata of its input: `AssetIn(metadata={"consumes": "^2"})`) is
+    held against the table when it is opened.
 
     `schema_modes` is what becomes of data that a contract does not know, for every table that says nothing else: a word
     (`evolve`, `freeze`, `discard_row`, `discard_value`) or a mapping from some of `tables`, `columns`, `data_type`. An
@@ -96,13 +106,13 @@ class ContractIOManager(dg.ConfigurableIOManager):
         return {name: self.read(key) for name, key in keys.items() if self.place(key).current_version() is not None}
 
     def load_input(self, context: dg.InputContext) -> "DataFrame":
-        """Open the upstream asset's published table."""
+        """Open the upstream asset's published table, as `consumes` asks for it."""
         if not context.has_asset_key:
             raise DataboxError(
                 f"the input {context.name!r} is no asset, so it has no published table",
                 hint="Give the input an asset key, or another IO manager.",
             )
-        return self.read(context.asset_key)
+        return read_input(self, context)
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Publish what a plain asset returned, under the contract of its metadata.
@@ -111,26 +121,30 @@ class ContractIOManager(dg.ConfigurableIOManager):
         """
         key = context.asset_key if context.has_asset_key else None
         name = key.to_user_string() if key is not None else context.name
-        named = context.definition_metadata.get(CONTRACT_METADATA) if context.definition_metadata else None
+        named = metadata_path(context.definition_metadata, CONTRACT_METADATA)
         if key is None or named is None:
             # Written without a contract, it would look to readers like the tables that have one.
             raise DataboxError(
                 f"ContractIOManager publishes only tables with a contract, and {name} has none",
                 hint='Use @contract_asset, or metadata={"contract": PATH}, or give the asset another io_manager_key.',
             )
-        if context.has_partition_key:
-            raise DataboxError(f"{name} is partitioned, and partitions are not published yet", hint=PARTITIONS_HINT)
-        contract = resolve_contract(Path(str(getattr(named, "path", None) or getattr(named, "value", None) or named)))
+        contract = resolve_contract(Path(named))
+        dataset = _text(context, DATASET_METADATA)
+        of = _partitions(context, contract, dataset)
         published = self.publish(
             require_dataframe(obj, name),
             contract,
-            _text(context, DATASET_METADATA),
+            dataset,
             asset_key=key,
             on_violation=require_mode(_text(context, ON_VIOLATION_METADATA) or "fail"),
             run_id=context.run_id,
             references=self.references(_reference_keys(context)),
             progress=logged_progress(context.log, name),
-            schema_modes=self.modes_of(_modes(context), _run_tags(context)),
+            schema_modes=self.modes_of(
+                metadata_value(context.definition_metadata, SCHEMA_MODES_METADATA), _run_tags(context)
+            ),
+            partition_by=of.columns if of is not None else (),
+            partitions=of.rows_of(context.asset_partition_keys) if of is not None else None,
         )
         if published.left_out:
             context.log.warning(published.left_out)
@@ -151,11 +165,17 @@ class ContractIOManager(dg.ConfigurableIOManager):
         references: "Mapping[str, DataFrame] | None" = None,
         progress: "OnProgress | None" = None,
         schema_modes: ModesGiven = None,
+        partition_by: Sequence[str] = (),
+        partitions: "Sequence[Mapping[str, Any]] | None" = None,
     ) -> Evaluation:
-        """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised."""
+        """Publish a table at the asset's place; what its contract forbids is in the evaluation, not raised.
+
+        With `partition_by` the rows replace those of `partitions` (a value for each of the columns) and no others.
+        """
         from databox_contracts.spark import publish
 
         started = time.monotonic()
+        scans = Scans(progress)
         publication: Publication
         try:
             publication = publish(
@@ -167,8 +187,11 @@ class ContractIOManager(dg.ConfigurableIOManager):
                 run_id=run_id,
                 samples=samples,
                 references=references,
-                progress=progress,
+                progress=scans,
                 schema_modes=schema_modes,
+                mode="overwrite_partitions" if partition_by else "overwrite",
+                partition_by=partition_by,
+                partitions=partitions,
             )
         except ContractViolationError as error:
             publication = error.publication
@@ -178,6 +201,8 @@ class ContractIOManager(dg.ConfigurableIOManager):
             time.monotonic() - started,
             publication=publication,
             lenient=publication.published,
+            outcomes=publication.partitions,
+            scans=scans.count,
         )
 
 
@@ -226,9 +251,14 @@ def require_manager(resources: Any, io_manager_key: str, name: str) -> ContractI
     )
 
 
-def _modes(context: dg.OutputContext) -> ModesGiven:
-    value = (context.definition_metadata or {}).get(SCHEMA_MODES_METADATA)
-    found: ModesGiven = getattr(value, "data", getattr(value, "value", value))
+def _partitions(context: dg.OutputContext, contract: Contract, dataset: str | None) -> TablePartitions | None:
+    """The partitions of a plain asset, None where it has none. Raises `DataboxError` for a key that there is not."""
+    if not context.has_asset_partitions:
+        return None
+    said = metadata_value(context.definition_metadata, PARTITION_METADATA)
+    found = declared_partitions(context.asset_partitions_def, said, contract, contract.dataset(dataset))
+    instance = context.step_context.instance
+    found.require(list(context.asset_partition_keys), instance, context.asset_key.to_user_string())
     return found
 
 
@@ -242,8 +272,8 @@ def _run_tags(context: dg.OutputContext) -> Mapping[str, str]:
 
 
 def _text(context: dg.OutputContext, name: str) -> str | None:
-    value = (context.definition_metadata or {}).get(name)
-    return None if value is None else str(getattr(value, "value", value))
+    value = metadata_value(context.definition_metadata, name)
+    return None if value is None else str(value)
 
 
 def reference_keys(references: Mapping[str, Any]) -> dict[str, dg.AssetKey]:
@@ -276,5 +306,4 @@ def _no_asset() -> DataboxError:
 
 
 def _reference_keys(context: dg.OutputContext) -> dict[str, dg.AssetKey]:
-    value = (context.definition_metadata or {}).get(REFERENCES_METADATA)
-    return reference_keys(getattr(value, "data", value) or {})
+    return reference_keys(metadata_value(context.definition_metadata, REFERENCES_METADATA) or {})

@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 import dagster as dg
 
+from databox_contracts.dagster.consumption import consumed_key
 from databox_contracts.errors import DataboxError
 
 _CONTEXT_NAMES: Final = ("context", "_context", "context_", "_")
@@ -77,7 +78,7 @@ def input_keys(
     if typed:
         way_out = "Annotate the parameter instead, or use deps for what is not read."
         raise DataboxError(f"the input {typed[0]!r} of {name} has a dagster_type", hint=way_out)
-    consumed = {dotted: dg.AssetKey(dotted.split(".")) for dotted in consumes}
+    consumed = {name: consumed_key(name) for name in consumes}
     found = dict(ins)
     for parameter in parameters.inputs:
         if parameter in found:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 
+from databox_contracts.dagster.loading import load_once, plan_of
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.wording import check_text, contract_text
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset
-from databox_contracts.plan import Check, build_plan
+from databox_contracts.plan import Check
 from databox_contracts.rules import NotEnforced, Severity
 
 MOST_LISTED: Final = 50
@@ -44,13 +47,10 @@ def resolve_contract(contract: Contract | str | Path, *, beside: str | None = No
     """
     if isinstance(contract, Contract):
         return contract
-    # Formats are only needed where a path is given.
-    from databox_contracts.formats import load_contract
-
     path = Path(contract)
     if beside is not None and not path.is_absolute() and not path.exists() and (Path(beside).parent / path).exists():
         path = Path(beside).parent / path
-    return load_contract(path)
+    return load_once(path)
 
 
 def asset_key(contract: Contract, dataset: Dataset, translator: ContractTranslator) -> dg.AssetKey:
@@ -72,7 +72,7 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
     does not take.
     """
     grouped: dict[str, list[Check]] = {}
-    for check in build_plan(contract, dataset).checks:
+    for check in plan_of(contract, dataset).checks:
         name = translator.get_check_name(contract, dataset, check)
         if not isinstance(name, str) or not _CHECK_NAME.fullmatch(name):
             raise DataboxError(
@@ -94,12 +94,17 @@ def check_specs(
     key: dg.AssetKey,
     *,
     deps: Iterable[dg.AssetKey] = (),
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
 ) -> list[dg.AssetCheckSpec]:
     """One spec per group, which waits for the assets `deps` beside its own.
 
-    The description holds version, owner and rules, since Dagster shows no metadata of a spec.
+    The description holds version, owner and rules, since Dagster shows no metadata of a spec. Checks are partitioned
+    like the asset where the running Dagster has that as a settled feature.
     """
     others = list(dict.fromkeys(deps))
+    partitioned: dict[str, Any] = {}
+    if partitions_def is not None and checks_take_partitions():
+        partitioned["partitions_def"] = partitions_def
     return [
         dg.AssetCheckSpec(
             name=group.name,
@@ -113,9 +118,22 @@ def check_specs(
                 "contract_dataset": dataset.name,
                 "rules": [check.id for check in group.checks],
             },
+            **partitioned,
         )
         for group in groups
     ]
+
+
+@cache
+def checks_take_partitions() -> bool:
+    """Whether the running Dagster has partitions of checks, and does not warn of them as a preview."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            dg.AssetCheckSpec("probe", asset="probe", partitions_def=dg.StaticPartitionsDefinition(["a"]))
+        except (TypeError, Warning):
+            return False
+    return True
 
 
 def build_asset_spec(
@@ -127,22 +145,35 @@ def build_asset_spec(
     io_manager_key: str = "io_manager",
 ) -> dg.AssetSpec:
     """The spec of one dataset, its table being read and written by the IO manager of that key."""
+    return describe(contract, dataset, translator=translator, key=key).with_io_manager_key(io_manager_key)
+
+
+def describe(
+    contract: Contract, dataset: Dataset, *, translator: ContractTranslator, key: dg.AssetKey | None = None
+) -> dg.AssetSpec:
+    """The spec of one dataset, of which nothing is said how it is made.
+
+    Raises `DataboxError` where the translator gives what Dagster does not take.
+    """
+    given: dict[str, Any] = {
+        "group_name": translator.get_group_name(contract, dataset),
+        "description": translator.get_description(contract, dataset),
+        "owners": translator.get_owners(contract, dataset),
+        "tags": translator.get_tags(contract, dataset),
+        "kinds": translator.get_kinds(contract, dataset),
+        "metadata": translator.get_metadata(contract, dataset),
+        "freshness_policy": translator.get_freshness_policy(contract, dataset),
+        "automation_condition": translator.get_automation_condition(contract, dataset),
+    }
+    chosen = key if key is not None else asset_key(contract, dataset, translator)
     try:
-        spec = dg.AssetSpec(
-            key if key is not None else asset_key(contract, dataset, translator),
-            group_name=translator.get_group_name(contract, dataset),
-            description=translator.get_description(contract, dataset),
-            owners=translator.get_owners(contract, dataset),
-            tags=translator.get_tags(contract, dataset),
-            kinds=translator.get_kinds(contract, dataset),
-            metadata=translator.get_metadata(contract, dataset),
-        )
-    except dg.DagsterInvalidDefinitionError as error:
+        return dg.AssetSpec(chosen, **given)
+    except Exception as error:  # Dagster has an error of its own for each argument.
+        said = " ".join(str(error).split())
         raise DataboxError(
-            f"{type(translator).__name__} gave what Dagster does not take for {contract.title}: {error}",
+            f"{type(translator).__name__} gave what Dagster does not take for {contract.title}: {said}",
             hint="Override the method concerned.",
         ) from error
-    return spec.with_io_manager_key(io_manager_key)
 
 
 def build_contract_asset_specs(

@@ -5,22 +5,29 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import dagster as dg
 
 from databox_contracts.dagster.columns import table_schema
+from databox_contracts.dagster.loading import plan_of
 from databox_contracts.dagster.wording import check_text
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Member
-from databox_contracts.plan import Check, build_plan
-from databox_contracts.rules import NotEnforced
+from databox_contracts.plan import Check
+from databox_contracts.rules import Freshness, NotEnforced, Severity
 
 Granularity: TypeAlias = Literal["contract", "dimension", "rule"]
 
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}")
 _LONGEST_TAG: Final = 63
+_LEAST_SECONDS: Final = 60
+
+_CONSUMERS_TABLE: Final = dg.TableSchema(
+    columns=[dg.TableColumn(name) for name in ("consumer", "owner", "versions", "fields", "purpose", "assets")]
+)
 
 
 class ContractTranslator:
@@ -64,7 +71,7 @@ class ContractTranslator:
 
     def get_metadata(self, contract: Contract, dataset: Dataset) -> Mapping[str, Any]:
         """Contract, version, status and owner, the column schema, the file, and all that fits nowhere else."""
-        plan = build_plan(contract, dataset)
+        plan = plan_of(contract, dataset)
         return {
             "dagster/column_schema": table_schema(plan),
             "dagster/table_name": dataset.table_name,
@@ -77,8 +84,28 @@ class ContractTranslator:
             **_source_metadata(contract, dataset),
             **_tag_metadata(self.get_tags(contract, dataset), _tags(contract, dataset)),
             **_team_metadata(self.get_owners(contract, dataset), contract),
+            **_consumers_metadata(contract, dataset),
             **_not_enforced_metadata(contract, plan.checks),
         }
+
+    def get_freshness_policy(self, contract: Contract, dataset: Dataset) -> dg.FreshnessPolicy | None:
+        """The shortest freshness that the dataset promises, as the longest time between two materializations.
+
+        Rows cannot be newer than the table that holds them. Only promises of severity error count, and a minute is the
+        least that Dagster knows.
+        """
+        promised = [
+            rule.seconds
+            for rule in dataset.rules
+            if isinstance(rule, Freshness) and rule.severity is Severity.ERROR and rule.seconds > 0
+        ]
+        if not promised:
+            return None
+        return dg.FreshnessPolicy.time_window(fail_window=timedelta(seconds=max(min(promised), _LEAST_SECONDS)))
+
+    def get_automation_condition(self, contract: Contract, dataset: Dataset) -> dg.AutomationCondition[Any] | None:
+        """None: nothing is automated unless it is asked for; `eager_when_checks_pass()` fits contracted inputs."""
+        return None
 
     def get_check_name(self, contract: Contract, dataset: Dataset, check: Check) -> str:
         """Rules with the same name are one check in Dagster: letters, digits, `_` and `.`."""
@@ -150,6 +177,26 @@ def _team_metadata(owners: Sequence[str], contract: Contract) -> dict[str, Any]:
     return {"contract_team": dg.MetadataValue.json(others)} if others else {}
 
 
+def _consumers_metadata(contract: Contract, dataset: Dataset) -> dict[str, Any]:
+    """Who reads the dataset, without where they are reached."""
+    names = {dataset.name, dataset.table_name}
+    readers = [
+        dg.TableRecord(
+            {
+                "consumer": one.name,
+                "owner": one.owner,
+                "versions": one.versions,
+                "fields": ", ".join(one.fields) or "all",
+                "purpose": one.purpose,
+                "assets": ", ".join(one.assets) or None,
+            }
+        )
+        for one in contract.consumers
+        if not one.datasets or names & set(one.datasets)
+    ]
+    return {"contract_consumers": dg.MetadataValue.table(records=readers, schema=_CONSUMERS_TABLE)} if readers else {}
+
+
 def _not_enforced_metadata(contract: Contract, checks: Sequence[Check]) -> dict[str, Any]:
     promises = [check_text(check) for check in checks if isinstance(check.rule, NotEnforced)]
     remarks = [str(finding) for finding in contract.findings]
@@ -158,3 +205,8 @@ def _not_enforced_metadata(contract: Contract, checks: Sequence[Check]) -> dict[
         for name, texts in (("contract_not_enforced", promises), ("contract_findings", remarks))
         if texts
     }
+
+
+def eager_when_checks_pass() -> dg.AutomationCondition[Any]:
+    """For an asset that reads contracted tables: as soon as one of them is new, and none of their checks blocks it."""
+    return dg.AutomationCondition.eager() & dg.AutomationCondition.all_deps_blocking_checks_passed()

@@ -22,17 +22,24 @@ def rule_text(rule: Rule) -> str:
     """
     if isinstance(rule, NotEnforced):
         return f"{rule.description or rule.name or 'a promise'} (not enforced: {rule.reason})"
-    given = {
-        field.name: getattr(rule, field.name)
-        for field in fields(rule)
-        if field.name not in _COMMON and getattr(rule, field.name) not in (None, ())
-    }
+    given = {name: value for name in _own(type(rule)) if (value := getattr(rule, name)) not in (None, ())}
     words = rule.kind.replace("_", " ")
     if len(given) == 1:
         words += f" {_value_text(next(iter(given.values())))}"
     elif given:
         words += " " + ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in given.items())
     return words if rule.severity is Severity.ERROR else f"{words} ({rule.severity})"
+
+
+def _own(kind: type[Rule]) -> tuple[str, ...]:
+    """The parameters of that kind of rule, looked up once."""
+    found = _PARAMETERS.get(kind)
+    if found is None:
+        found = _PARAMETERS[kind] = tuple(field.name for field in fields(kind) if field.name not in _COMMON)
+    return found
+
+
+_PARAMETERS: Final[dict[type[Rule], tuple[str, ...]]] = {}
 
 
 def check_text(check: Check) -> str:

@@ -26,6 +26,7 @@ from databox_contracts.spark.known import Known
 from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
 from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.partitioning import Partitioning
+from databox_contracts.spark.per_partition import PartitionOutcome, outcomes_of
 from databox_contracts.spark.progress import Steps
 from databox_contracts.spark.publications import OnViolation, Publication
 from databox_contracts.spark.replacing import Replacement, Request
@@ -67,6 +68,7 @@ class Attempt:
         self.modes = modes
         self.applied: Applied | None = None
         self.judged: DataFrame | None = None
+        self.outcomes: tuple[PartitionOutcome, ...] = ()
         self.store = open_store(place, df.sparkSession, request.mode, clock)
         self.request = request
         self.layout = Layout(self.store.file_format, df.schema, request.partition_by)
@@ -160,9 +162,12 @@ class Attempt:
             if not verdict.passed:
                 raise self._rejection(verdict, verdict.row_count)
             return self._commit(staged, verdict, rows_published=verdict.row_count, held=None)
+        outcomes = self.outcomes
         remaining = self._judge(candidate.kept_rows(), candidate.known_of_kept(verdict), candidate.kept)
         if not remaining.passed:
             raise self._rejection(remaining, verdict.row_count, after=held.rows)
+        # What is told is about the rows that came in.
+        self.outcomes = outcomes
         if remaining.row_count + held.rows != verdict.row_count:
             raise PublicationError(
                 str(self.place),
@@ -253,7 +258,12 @@ class Attempt:
             # With those of other versions beside them, nothing is known of the rows.
             return self._verify(judged, plan, known if judged is rows else None)
 
-        return self.replacement.judge(rows, self.plan, lambda: self._count(*directories), verify)
+        verdict = self.replacement.judge(rows, self.plan, lambda: self._count(*directories), verify)
+        wanted = self.replacement.wanted or ()
+        if len(wanted) > 1:
+            counts, partitioning = self._count(*directories), self.replacement.partitioning
+            self.outcomes = outcomes_of(rows, self.plan, verdict, partitioning, wanted, counts, verify)
+        return verdict
 
     def _verify(self, rows: DataFrame, plan: Plan, known: Known | None = None) -> Verdict:
         return Verification(rows, plan, given=self.given, known=known).verdict(samples=self.samples)
@@ -321,6 +331,7 @@ class Attempt:
             elements_discarded=counts.elements_discarded,
             values_discarded=counts.values_discarded,
             discarded=counts.discarded,
+            partitions=self.outcomes,
         )
 
     def _rejection(self, verdict: Verdict, rows_staged: int, *, after: int = 0) -> ContractViolationError:
@@ -333,6 +344,7 @@ class Attempt:
             version=self.store.current_version(),
             rows_in=rows_in,
             rows_rejected=rows_in,
+            partitions=self.outcomes,
         )
         held = f"; {after} rows would have been held, and the rest still breaks it" if after else ""
         stays = (

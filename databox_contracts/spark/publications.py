@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from databox_contracts.results import Verdict
 from databox_contracts.spark.modes import Discarded
+from databox_contracts.spark.per_partition import PartitionOutcome
 from databox_contracts.spark.stores import Place
 
 OnViolation: TypeAlias = Literal["fail", "quarantine", "warn"]
@@ -23,6 +24,7 @@ class Publication:
     how many values went to variant columns. `quarantine` is the place of the held rows, None where none are.
     `on_violation` is what was done about violations: "warn" where the contract's grace period is not over. `table_rows`
     is how many rows the published version has, those that were there before included; None where nobody counted them.
+    `partitions` says what the verdict means for each, where the publish named more than one partition.
     """
 
     verdict: Verdict
@@ -40,3 +42,4 @@ class Publication:
     elements_discarded: int = 0
     values_discarded: int = 0
     discarded: tuple[Discarded, ...] = ()
+    partitions: tuple[PartitionOutcome, ...] = ()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame
 
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract
-from databox_contracts.plan import Check, build_plan
+from databox_contracts.plan import Check, Plan, build_plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import RowCount, Scope
 from databox_contracts.schema_modes import ModesGiven, effective_modes
@@ -44,6 +44,8 @@ REFERENCES: Final = "looking keys up"
 QUERIES: Final = "running queries"
 SAMPLES: Final = "collecting samples"
 """The steps of a verification, as its progress names them; the last one is taken only where a rule failed."""
+
+Judge: TypeAlias = Callable[[DataFrame, Plan, Callable[[DataFrame, Plan], Verdict]], Verdict]
 
 
 def verify(
@@ -120,15 +122,26 @@ def verify_published(
     progress: OnProgress | None = None,
     schema_modes: ModesGiven = None,
     ours: bool = False,
+    judge: Judge | None = None,
 ) -> tuple[Verdict, Counts | None]:
     """As `verify`, of a table that readers have and that stays as it is: what a mode would discard is said and counted.
 
     The counts are None where no mode would discard anything. A table of `ours` was published under this contract: where
-    that leaves columns or types open, those that it has are known.
+    that leaves columns or types open, those that it has are known. `judge` makes the verdict of the rows, of the plan
+    and of what judges rows by a plan; None judges all rows together.
     """
     given = Given.at(None, None, references, progress)
     verdict, applied = _judge(
-        df, contract, dataset, given, schema_modes, samples=samples, untyped=untyped, only_looking=True, ours=ours
+        df,
+        contract,
+        dataset,
+        given,
+        schema_modes,
+        samples=samples,
+        untyped=untyped,
+        only_looking=True,
+        ours=ours,
+        judge=judge,
     )
     return verdict, applied.counts if applied.counts is not None and applied.counts.discarded else None
 
@@ -145,11 +158,19 @@ def _judge(
     known: Known | None = None,
     only_looking: bool = False,
     ours: bool = False,
+    judge: Judge | None = None,
 ) -> tuple[Verdict, Applied]:
     chosen = contract.dataset(dataset)
     modes = effective_modes(contract, chosen, run=schema_modes)
     applied = apply_modes(df, contract, chosen, modes, known=df.schema if ours else None).counted()
     applied = replace(applied, only_looking=only_looking)
+    if judge is not None:
+
+        def verify_rows(rows: DataFrame, plan: Plan) -> Verdict:
+            told = replace(given, applied=applied)
+            return Verification(rows, plan, untyped=untyped, given=told).verdict(samples=samples)
+
+        return judge(applied.df, build_plan(contract, chosen), verify_rows), applied
     verification = Verification(
         applied.df,
         build_plan(contract, chosen),

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import DataFrame
 
-from databox_contracts.dagster import contract_asset
+from databox_contracts.dagster import ContractIOManager, SharedSparkResource, contract_asset
 from databox_contracts.model import Enforcement
 
 KEY = dg.AssetKey(["nyc", "hourly"])
@@ -59,6 +59,7 @@ def test_what_keeps_its_contract_is_published_and_read_downstream(run, hourly, m
         "rows_quarantined": 0,
         "rows_rejected": 0,
         "rows_discarded": 0,
+        "scans": 2,
         "readable_version": manager.place(KEY).current_version(),
     }
     assert done.checks["contract_conformity"].description == "8 rules hold, 1 not enforced"
@@ -204,6 +205,24 @@ def test_a_table_that_cannot_be_read_is_an_error_and_no_failed_check(run, hourly
     assert not done.success
     assert done.checks == {}
     assert "nothing was published there yet" in done.errors[0]
+
+
+def test_spark_that_cannot_start_is_an_error_and_no_failed_check(run, hourly, manager, instance, tmp_path):
+    asset = hourly()
+    assert run(asset).success
+    (tmp_path / "file").touch()
+    nowhere = SharedSparkResource(directory=str(tmp_path / "file" / "spark"))
+    result = dg.materialize(
+        [asset],
+        resources={"io_manager": ContractIOManager(root=manager.root, spark=nowhere)},
+        instance=instance,
+        selection=dg.AssetSelection.checks(*asset.check_keys),
+        raise_on_error=False,
+    )
+    assert not result.success
+    assert result.get_asset_check_evaluations() == []
+    (failure,) = result.get_step_failure_events()
+    assert "The shared Spark server needs the directory" in failure.step_failure_data.error_display_string
 
 
 def test_deselected_checks_are_audited_all_the_same(run, hourly, source):

@@ -150,7 +150,14 @@ def test_assets_load_together_and_carry_their_checks(weather):
     [
         ({"on_violation": "ignore"}, "unknown on_violation 'ignore'. Use one of fail, quarantine, warn."),
         ({"contract": None}, "contract_asset needs a contract"),
-        ({"partitions_def": dg.StaticPartitionsDefinition(["a"])}, "one partition's rows would replace all others"),
+        ({"partitions_def": dg.StaticPartitionsDefinition(["a"])}, "nobody says which column of hourly tells a row's"),
+        ({"partition_by": "station"}, "partition_by names columns of hourly, and there is no partitions_def"),
+        ({"output_required": False}, "contract_asset takes no 'output_required'. It always publishes or fails"),
+        ({"name": "x"}, "contract_asset takes no 'name'. Give it a key"),
+        ({"colour": "red"}, "contract_asset takes no 'colour'"),
+        ({"consumes": {"a.b": "^"}}, "consumes['a.b']: "),
+        ({"consumes": {"a.b": {"version": "^1"}}}, "consumes['a.b'] says 'version', which means nothing"),
+        ({"consumes": {"a.b": 2}}, "consumes['a.b'] is a int"),
         ({"dataset": "daily"}, "no dataset 'daily'. Name one of: hourly"),
         (
             {"ins": {"station": dg.AssetIn()}},

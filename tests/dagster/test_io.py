@@ -110,7 +110,9 @@ def test_a_partition_of_a_plain_asset_does_not_replace_the_table(manager, instan
         [planes], resources={"io_manager": manager}, instance=instance, partition_key="a", raise_on_error=False
     )
     (failure,) = result.get_step_failure_events()
-    assert "one partition's rows would replace all others" in failure.step_failure_data.error_display_string
+    said = failure.step_failure_data.error_display_string
+    assert "nobody says which column of planes tells a row's partition" in said
+    assert not manager.place(KEY).link.exists()
 
 
 def test_a_plain_asset_that_returns_something_else_is_told(run, file):
