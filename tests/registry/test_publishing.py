@@ -306,3 +306,31 @@ def test_what_could_not_be_read_again_is_not_published(registry: Registry) -> No
     with pytest.raises(RegistryError, match="cannot be kept, since it cannot be read again: the notice period 'soon'"):
         registry.publish(contract(notice_period="soon"), by="ci")
     assert registry.contracts() == []
+
+
+def test_the_revision_tells_that_anything_changed_and_nothing_else(registry: Registry) -> None:
+    seen = [registry.revision()]
+    steps = (
+        lambda: registry.publish(contract(), by="ci"),
+        lambda: registry.publish(contract("2.0.0", status="draft"), by="ci"),
+        lambda: registry.activate("urn:a:b", "2.0.0", by="ci"),
+        lambda: registry.register("urn:a:b", Consumer("quant"), by="quant"),
+        lambda: registry.remove_consumer("urn:a:b", "quant", by="quant"),
+    )
+    for step in steps:
+        step()
+        seen.append(registry.revision())
+    assert len(set(seen)) == len(steps) + 1
+    registry.publish(contract(), by="ci")
+    registry.advance("a place", 1)
+    assert registry.revision() == seen[-1]
+
+
+def test_every_version_of_every_contract(registry: Registry) -> None:
+    assert registry.every_version() == []
+    registry.publish_all([contract("1.10.0"), contract("1.9.0"), contract("1.0.0", id="urn:a:a")], by="ci")
+    assert [(one.contract_id, one.version) for one in registry.every_version()] == [
+        ("urn:a:a", "1.0.0"),
+        ("urn:a:b", "1.9.0"),
+        ("urn:a:b", "1.10.0"),
+    ]
