@@ -6,7 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("lint.py", "gate.py", "one_jvm.py", "verify.py", "wide.py", "publish.py", "drift.py")
+BENCHMARKS = (
+    "lint.py",
+    "gate.py",
+    "load_definitions.py",
+    "one_jvm.py",
+    "verify.py",
+    "wide.py",
+    "publish.py",
+    "drift.py",
+)
 
 if __name__ == "__main__":
     for name in BENCHMARKS:
