@@ -6,7 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("lint.py", "gate.py", "sensor_tick.py", "one_jvm.py", "verify.py", "wide.py", "publish.py", "drift.py")
+BENCHMARKS = (
+    "lint.py",
+    "gate.py",
+    "load_definitions.py",
+    "sensor_tick.py",
+    "one_jvm.py",
+    "verify.py",
+    "wide.py",
+    "publish.py",
+    "drift.py",
+)
 
 if __name__ == "__main__":
     for name in BENCHMARKS:
