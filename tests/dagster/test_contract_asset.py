@@ -224,7 +224,7 @@ def test_spark_that_cannot_start_is_an_error_and_no_failed_check(run, hourly, ma
     assert not result.success
     assert result.get_asset_check_evaluations() == []
     (failure,) = result.get_step_failure_events()
-    assert "The shared Spark server needs the directory" in failure.step_failure_data.error_display_string
+    assert "SparkUnavailableError" in failure.step_failure_data.error_display_string
 
 
 def test_deselected_checks_are_audited_all_the_same(run, hourly, source):
