@@ -50,9 +50,6 @@ class CheckReport:
 
 def check_name(check: Check, granularity: Granularity) -> str:
     """What the rule's check is called; rules of the same name are one check. Raises `DataboxError`."""
-    if granularity not in get_args(Granularity):
-        known = ", ".join(get_args(Granularity))
-        raise DataboxError(f"unknown check granularity {granularity!r}", hint=f"Use one of {known}.")
     match granularity:
         case "contract":
             return "contract"
@@ -60,6 +57,12 @@ def check_name(check: Check, granularity: Granularity) -> str:
             return f"contract_{check.dimension}"
         case "rule":
             return check.id
+    raise unknown_granularity(granularity)
+
+
+def unknown_granularity(given: object) -> DataboxError:
+    """What is said of a granularity that there is not."""
+    return DataboxError(f"unknown check granularity {given!r}", hint=f"Use one of {', '.join(get_args(Granularity))}.")
 
 
 def grouped(checks: Iterable[Check], name_of: Callable[[Check], str]) -> dict[str, tuple[Check, ...]]:
@@ -86,15 +89,23 @@ def check_report(name: str, results: Sequence[CheckResult], *, rows: int, lenien
     # Nothing of a group may have been evaluated; that is no pass.
     passed = holds and any(result.passed for result in results)
     broken = [result for result in results if result.status in (Status.FAILED, Status.NOT_EVALUATED)]
-    ordered = sorted(results, key=lambda result: (not result.stops, result.status is Status.PASSED))
     return CheckReport(
         name=name,
         passed=passed,
         stops=not lenient and any(result.stops for result in results),
-        description="; ".join(_sentence(result) for result in broken[:MOST_NAMED]) or _all_well(results, passed),
+        description="; ".join(sentence(result) for result in broken[:MOST_NAMED]) or _all_well(results, passed),
         counts=rule_counts(results),
-        rules=tuple(_record(result, rows) for result in ordered),
+        rules=rule_records(results, rows),
     )
+
+
+def rule_records(results: Sequence[CheckResult], rows: int) -> tuple[dict[str, Any], ...]:
+    """The records of the table of rules, of a table of so many rows.
+
+    What needs attention comes first; within that, the order of declaration.
+    """
+    ordered = sorted(results, key=lambda result: (not result.stops, result.status is Status.PASSED))
+    return tuple(_record(result, rows) for result in ordered)
 
 
 def rule_counts(results: Sequence[CheckResult]) -> dict[str, int]:
@@ -112,7 +123,8 @@ def contract_facts(contract: Contract, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _sentence(result: CheckResult) -> str:
+def sentence(result: CheckResult) -> str:
+    """The rule and what became of it, without a value."""
     return f"{result.id}: {result.message or result.status}"
 
 

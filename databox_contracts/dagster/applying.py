@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import dagster as dg
 
-from databox_contracts.dagster.checks import AssetOrKey, Load, LoadReferences, build_contract_checks, only_key
+from databox_contracts.dagster.checks import LoadReferences, build_contract_checks
+from databox_contracts.dagster.contracted_tables import AssetOrKey, Load, only_key
 from databox_contracts.dagster.declared import declared_step
 from databox_contracts.dagster.io import ContractIOManager
 from databox_contracts.dagster.lineage_metadata import lineage_metadata

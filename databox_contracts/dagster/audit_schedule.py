@@ -10,14 +10,14 @@ from typing import Any, Final, Literal
 
 import dagster as dg
 
-from databox_contracts.dagster.checks import AssetOrKey, ContractOrPath, Load
+from databox_contracts.dagster.contracted_tables import AssetOrKey, ContractedTable, ContractOrPath, Load
 from databox_contracts.dagster.divergence import Difference, of_registry, of_schema
 from databox_contracts.dagster.evaluations import only_warns
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.registries import RegistryGiven, named_location, opened, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
-from databox_contracts.dagster.watching import WatchedTable, watched_tables
+from databox_contracts.dagster.watching import table_facts, watched_tables
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import Verdict
@@ -117,12 +117,12 @@ def build_contract_audit_schedule(
     )
 
 
-def _check_spec(table: WatchedTable, name: str) -> dg.AssetCheckSpec:
+def _check_spec(table: ContractedTable, name: str) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         name=name,
         asset=table.key,
         description=f"Contract {contract_text(table.contract)} is what the table has, and what is registered.",
-        metadata=table.facts,
+        metadata=table_facts(table),
     )
 
 
@@ -135,7 +135,7 @@ class Audit:
     schema_modes: ModesGiven
     on_divergence: str
 
-    def compute(self, table: WatchedTable) -> Callable[..., Iterator[dg.AssetCheckResult]]:
+    def compute(self, table: ContractedTable) -> Callable[..., Iterator[dg.AssetCheckResult]]:
         """The function that Dagster calls for a table."""
 
         # Dagster looks for a function, and at its annotations, which must not be texts it cannot resolve.
@@ -144,7 +144,7 @@ class Audit:
 
         return compute
 
-    def run(self, context: dg.AssetCheckExecutionContext, table: WatchedTable) -> Iterator[dg.AssetCheckResult]:
+    def run(self, context: dg.AssetCheckExecutionContext, table: ContractedTable) -> Iterator[dg.AssetCheckResult]:
         """Compare, report the differences, and fail where there are any.
 
         Raises `dagster.Failure` in plain words for what keeps the two from being compared.
@@ -165,7 +165,7 @@ class Audit:
             severity=dg.AssetCheckSeverity.ERROR if stops or not found else dg.AssetCheckSeverity.WARN,
             description="; ".join(_named(found)) or _all_well(verdict, where),
             metadata={
-                **table.facts,
+                **table_facts(table),
                 "rows_in": verdict.row_count,
                 "registry": where or "none, so it was not compared with one",
                 "differences": len(found),
@@ -180,7 +180,7 @@ class Audit:
                 allow_retries=False,
             )
 
-    def _verdict(self, context: dg.AssetCheckExecutionContext, table: WatchedTable) -> Verdict:
+    def _verdict(self, context: dg.AssetCheckExecutionContext, table: ContractedTable) -> Verdict:
         from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
         from databox_contracts.spark.schema_audit import audit_schema
 
@@ -198,7 +198,7 @@ class Audit:
         except SPARK_ERRORS as error:
             raise unreadable(table.name, error) from error
 
-    def _registered(self, table: WatchedTable) -> tuple[list[Difference], str | None]:
+    def _registered(self, table: ContractedTable) -> tuple[list[Difference], str | None]:
         """The differences from what is registered, and where that is; None where there is no registry."""
         given = self.registry if self.registry is not None else named_location()
         if given is None:

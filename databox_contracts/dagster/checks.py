@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import dagster as dg
 
+from databox_contracts.dagster.contracted_tables import (
+    AssetOrKey,
+    ContractOrPath,
+    Load,
+    Source,
+    contracted_tables,
+)
 from databox_contracts.dagster.evaluations import evaluate_table, only_warns
-from databox_contracts.dagster.inputs import open_version
 from databox_contracts.dagster.io import (
     SCHEMA_MODES_TAG,
-    ContractIOManager,
     reference_keys,
     require_dataframe,
     require_manager,
-    session_of,
 )
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import (
     CheckGroup,
-    asset_key as translated_key,
     check_groups,
     check_specs,
     resolve_contract,
@@ -35,9 +38,6 @@ from databox_contracts.schema_modes import ModesGiven, effective_modes, narrowed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ContractOrPath: TypeAlias = Contract | str | Path
-AssetOrKey: TypeAlias = "dg.AssetsDefinition | dg.AssetSpec | dg.AssetKey | str | list[str]"
-Load: TypeAlias = "Callable[[SparkSession], DataFrame]"
 LoadReferences: TypeAlias = "Callable[[SparkSession], Mapping[str, DataFrame]]"
 
 
@@ -86,36 +86,26 @@ def build_contract_checks(
     """
     one = isinstance(contracts, Contract | str | Path)
     given: list[ContractOrPath] = [contracts] if one else list(contracts)  # type: ignore[list-item, arg-type]
-    tables = [
-        (contract, table)
-        for contract in map(resolve_contract, given)
-        for table in ([contract.dataset(dataset)] if dataset is not None else contract.datasets)
-    ]
-    special = {"asset_key": asset_key, "location": location, "load": load}
-    named = [name for name, value in special.items() if value is not None]
-    if named and len(tables) != 1:
-        raise DataboxError(
-            f"{named[0]} is about one table, and the contracts have {len(tables)}",
-            hint="Name the dataset, or call build_contract_checks once per table.",
-        )
-    if location is not None and load is not None:
-        raise DataboxError("both location and load say where the table is", hint="Give one of them.")
     if on_violation not in ("fail", "warn"):
         raise DataboxError(f"unknown on_violation {on_violation!r} for checks", hint="Use one of fail, warn.")
     using = translator if translator is not None else ContractTranslator()
     given_modes = parse_modes(schema_modes)
     referenced = References(references, io_manager_key)
-    known = None if assets is None else [key for asset in assets for key in _keys(asset)]
+    tables = contracted_tables(
+        map(resolve_contract, given),
+        dataset=dataset,
+        asset_key=asset_key,
+        assets=assets,
+        translator=using,
+        location=location,
+        data_format=data_format,
+        options=options,
+        load=load,
+        spark_resource_key=spark_resource_key,
+        io_manager_key=io_manager_key,
+    )
     checks = []
-    for contract, table in tables:
-        key = only_key(asset_key) if asset_key is not None else translated_key(contract, table, using)
-        _require_known(key, known, contract)
-        if location is not None:
-            source: Source = Files(str(location), data_format, dict(options or {}), spark_resource_key)
-        elif load is not None:
-            source = Loaded(load, spark_resource_key)
-        else:
-            source = Published(key, io_manager_key)
+    for key, contract, table, source in tables:
         groups = check_groups(contract, table, using)
         effective_modes(contract, table, asset=given_modes)
         own = referenced.of(key)
@@ -132,88 +122,6 @@ def build_contract_checks(
             )(step.compute())
         )
     return checks
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What was opened: `untyped` for text that the contract has to cast, `ours` if a `ContractIOManager` published it.
-
-    `modes` are the schema modes that the code location has for it, `partition_by` the columns of the partitions that it
-    is published by.
-    """
-
-    df: DataFrame
-    version: str | None = None
-    untyped: bool = False
-    ours: bool = False
-    modes: ModesGiven = None
-    partition_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A table of a `ContractIOManager`."""
-
-    key: dg.AssetKey
-    resource_key: str
-
-    def open(self, resources: Any) -> Table:
-        """Raises `UnreadableTableError`."""
-        manager = self._manager(resources)
-        df, version, facts = open_version(manager, self.key)
-        # What was published as a whole keeps its promises as a whole.
-        by_partition = facts.get("mode") == "overwrite_partitions"
-        columns = tuple((facts.get("table") or {}).get("partition_by") or ()) if by_partition else ()
-        return Table(df, version, ours=True, modes=manager.schema_modes, partition_by=columns)
-
-    def session(self, resources: Any) -> SparkSession:
-        """The IO manager's."""
-        return self._manager(resources).spark_session
-
-    def _manager(self, resources: Any) -> ContractIOManager:
-        return require_manager(resources, self.resource_key, self.key.to_user_string())
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A table somewhere else, in files."""
-
-    location: str
-    data_format: str | None
-    options: Mapping[str, str]
-    resource_key: str
-
-    def open(self, resources: Any) -> Table:
-        """Raises `UnreadableTableError`."""
-        from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
-
-        chosen = self.data_format or guess_format(self.location)
-        df = read_table(self.session(resources), self.location, format=chosen, options=self.options)
-        return Table(df, untyped=chosen in UNTYPED)
-
-    def session(self, resources: Any) -> SparkSession:
-        """That of the Spark resource."""
-        return session_of(getattr(resources, self.resource_key))
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A table that the user opens."""
-
-    load: Load
-    resource_key: str
-
-    def open(self, resources: Any) -> Table:
-        """What the user's function raises passes through."""
-        df = self.load(self.session(resources))
-        return Table(require_dataframe(df, getattr(self.load, "__name__", "load")))
-
-    def session(self, resources: Any) -> SparkSession:
-        """That of the Spark resource."""
-        return session_of(getattr(resources, self.resource_key))
-
-
-Source: TypeAlias = Published | Files | Loaded
 
 
 class References:
@@ -301,31 +209,3 @@ class CheckStep:
         yield from evaluation.results(self.key, groups)
         if evaluation.stops(groups):
             raise evaluation.failure(self.key)
-
-
-def _keys(asset: AssetOrKey) -> list[dg.AssetKey]:
-    if isinstance(asset, dg.AssetsDefinition):
-        return list(asset.keys)
-    if isinstance(asset, dg.AssetSpec):
-        return [asset.key]
-    return [asset if isinstance(asset, dg.AssetKey) else dg.AssetKey(asset)]
-
-
-def only_key(asset: AssetOrKey, argument: str = "asset_key") -> dg.AssetKey:
-    """The key of one asset, however it is named. Raises `DataboxError` for none and for several."""
-    keys = _keys(asset)
-    if len(keys) != 1:
-        raise DataboxError(
-            f"{argument} stands for {len(keys)} assets: {', '.join(key.to_user_string() for key in keys)}",
-            hint="Give the AssetKey of one.",
-        )
-    return keys[0]
-
-
-def _require_known(key: dg.AssetKey, known: list[dg.AssetKey] | None, contract: Contract) -> None:
-    if known is not None and key not in known:
-        names = ", ".join(one.to_user_string() for one in known) or "none"
-        raise DataboxError(
-            f"contract {contract.title} would put checks on {key.to_user_string()}, which is no known asset",
-            hint=f"The assets are: {names}. Override ContractTranslator.get_asset_key, or give asset_key.",
-        )

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import dagster as dg
 
-from databox_contracts.dagster.checks import AssetOrKey, only_key
 from databox_contracts.dagster.compatibility import COMPATIBILITY, Shown, compare_newest, problem_shown
+from databox_contracts.dagster.contracted_tables import AssetOrKey, known_keys, require_known
 from databox_contracts.dagster.registry_resources import ContractRegistryResource
 from databox_contracts.dagster.specs import asset_key as translated_key, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
@@ -46,13 +46,12 @@ def build_compatibility_checks(
     be used, `DataboxError` for two contracts of one asset.
     """
     using = translator if translator is not None else ContractTranslator()
-    known = None if assets is None else {key for asset in assets for key in _keys(asset)}
+    known = known_keys(assets)
     steps: dict[dg.AssetKey, CompatibilityStep] = {}
     for contract in _resolved(contracts):
         for dataset in contract.datasets:
             key = translated_key(contract, dataset, using)
-            if known is not None and key not in known:
-                raise _unknown_asset(contract, key, known)
+            require_known(key, known, contract)
             other = steps.get(key)
             if other is not None and other.contract.id != contract.id:
                 raise DataboxError(
@@ -141,20 +140,8 @@ def _readable(folder: Path) -> Iterator[Contract]:
             dg.get_dagster_logger().error("no check of compatibility for %s: %s", path.name, error)
 
 
-def _keys(asset: AssetOrKey) -> Iterable[dg.AssetKey]:
-    return asset.keys if isinstance(asset, dg.AssetsDefinition) else [only_key(asset, "assets")]
-
-
 def _is_newer(contract: Contract, other: Contract) -> bool:
     from databox_contracts.versions import Version
 
     mine, its = Version.parse(contract.version), Version.parse(other.version)
     return mine is not None and (its is None or mine > its)
-
-
-def _unknown_asset(contract: Contract, key: dg.AssetKey, known: Iterable[dg.AssetKey]) -> DataboxError:
-    names = ", ".join(sorted(one.to_user_string() for one in known)) or "none"
-    return DataboxError(
-        f"contract {contract.title} would put a check on {key.to_user_string()}, which is no known asset",
-        hint=f"The assets are: {names}. Override ContractTranslator.get_asset_key.",
-    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from databox_contracts.dagster.watching import WatchedTable
+from databox_contracts.dagster.contracted_tables import ContractedTable
 from databox_contracts.drift import DriftFinding, DriftReport
 from databox_contracts.errors import RegistryError
 from databox_contracts.model import Consumer, Contract
@@ -45,7 +45,7 @@ def owner_of(contract: Contract, contacts: Sequence[str] = ()) -> Consumer:
 
 def tell_of_drift(
     registry: Registry,
-    table: WatchedTable,
+    table: ContractedTable,
     report: DriftReport,
     *,
     told: Sequence[Told],
@@ -97,7 +97,7 @@ def _readers(
     return [*readers, *named.values()]
 
 
-def _hidden_fields(table: WatchedTable) -> set[str]:
+def _hidden_fields(table: ContractedTable) -> set[str]:
     from databox_contracts.plan import build_plan
 
     checks = build_plan(table.contract, table.dataset).checks

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import dagster as dg
 
-from databox_contracts.dagster.watching import WatchedTable
+from databox_contracts.dagster.contracted_tables import ContractedTable
+from databox_contracts.dagster.watching import table_facts
 from databox_contracts.drift import DriftFinding, DriftReport
 from databox_contracts.rules import Severity
 
@@ -33,7 +34,7 @@ _DRIFT_TABLE: Final = dg.TableSchema(
 )
 
 
-def drift_result(table: WatchedTable, check_name: str, report: DriftReport, **facts: Any) -> dg.AssetCheckResult:
+def drift_result(table: ContractedTable, check_name: str, report: DriftReport, **facts: Any) -> dg.AssetCheckResult:
     """The result of a sampling: it passes where nothing drifted, and is an error where a finding is one."""
     errors = any(one.severity is Severity.ERROR for one in report.findings)
     return dg.AssetCheckResult(
@@ -43,7 +44,7 @@ def drift_result(table: WatchedTable, check_name: str, report: DriftReport, **fa
         severity=dg.AssetCheckSeverity.ERROR if errors or not report.drifted else dg.AssetCheckSeverity.WARN,
         description=_description(report),
         metadata={
-            **table.facts,
+            **table_facts(table),
             "rows_sampled": report.sampled.rows,
             "sampled": report.sampled.how,
             "baseline": report.baseline or "none yet",

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import dagster as dg
 
 from databox_contracts.baselines import BaselineStore
-from databox_contracts.dagster.checks import Files, Published, Source
+from databox_contracts.dagster.contracted_tables import ContractedTable, Files, Published, Source
 from databox_contracts.dagster.drift_messages import Told, tell_of_drift
 from databox_contracts.dagster.drift_results import drift_result
 from databox_contracts.dagster.io import require_manager
 from databox_contracts.dagster.registries import RegistryGiven, opened
-from databox_contracts.dagster.watching import WatchedTable
 from databox_contracts.drift import DriftReport
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract
@@ -45,7 +44,7 @@ class Sampling:
     arguments: Mapping[str, Any]
     clock: Callable[[], datetime]
 
-    def compute(self, table: WatchedTable) -> Callable[..., Iterator[dg.AssetCheckResult]]:
+    def compute(self, table: ContractedTable) -> Callable[..., Iterator[dg.AssetCheckResult]]:
         """The function that Dagster calls for a table."""
 
         # Dagster looks for a function, and at its annotations, which must not be texts it cannot resolve.
@@ -54,7 +53,7 @@ class Sampling:
 
         return compute
 
-    def run(self, context: dg.AssetCheckExecutionContext, table: WatchedTable) -> Iterator[dg.AssetCheckResult]:
+    def run(self, context: dg.AssetCheckExecutionContext, table: ContractedTable) -> Iterator[dg.AssetCheckResult]:
         """Sample the table, tell of what drifted, and report it; what nobody could be told of is reported all the same.
 
         Raises `dagster.Failure` in plain words for what keeps the sampling from being done.
@@ -95,7 +94,7 @@ class Sampling:
         return self.baselines is None or bool(self.notify)
 
     def _report(
-        self, context: dg.AssetCheckExecutionContext, table: WatchedTable, registry: Registry | None, at: datetime
+        self, context: dg.AssetCheckExecutionContext, table: ContractedTable, registry: Registry | None, at: datetime
     ) -> DriftReport:
         from databox_contracts.spark import sample_drift
 
@@ -129,7 +128,7 @@ def _place(source: Source, resources: Any, name: str) -> tuple[Any, dict[str, An
     return source.open(resources).df, {}, None
 
 
-def _under(table: WatchedTable, modes: ModesGiven) -> Contract:
+def _under(table: ContractedTable, modes: ModesGiven) -> Contract:
     """The contract with the modes that the table is judged by."""
     from databox_contracts.spark.schema_audit import as_found
 

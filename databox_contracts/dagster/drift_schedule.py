@@ -12,13 +12,13 @@ import dagster as dg
 
 from databox_contracts.baselines import BaselineStore, DirectoryBaselineStore
 from databox_contracts.contact_secrets import refuse_secrets
-from databox_contracts.dagster.checks import AssetOrKey, ContractOrPath, Load
+from databox_contracts.dagster.contracted_tables import AssetOrKey, ContractedTable, ContractOrPath, Load
 from databox_contracts.dagster.drift_messages import Told
 from databox_contracts.dagster.drift_sampling import UPDATE_BASELINE_TAG, Sampling
 from databox_contracts.dagster.registries import RegistryGiven, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
-from databox_contracts.dagster.watching import WatchedTable, watched_tables
+from databox_contracts.dagster.watching import table_facts, watched_tables
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.drift import DriftThresholds
 from databox_contracts.errors import DataboxError
@@ -156,11 +156,11 @@ def build_drift_schedule(
     )
 
 
-def _check_spec(table: WatchedTable, name: str) -> dg.AssetCheckSpec:
+def _check_spec(table: ContractedTable, name: str) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         name=name,
         asset=table.key,
         description=f"Recent rows keep contract {contract_text(table.contract)}, and look like the baseline. To accept"
         f' what drifted, run this check with the tag {UPDATE_BASELINE_TAG}: "true".',
-        metadata=table.facts,
+        metadata=table_facts(table),
     )

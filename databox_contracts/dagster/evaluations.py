@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from databox_contracts.check_reports import MOST_NAMED, check_report, contract_facts, rule_records, sentence
 from databox_contracts.dagster.progress import Scans
 from databox_contracts.dagster.result_tables import discarded_table, partitions_table, rules_table
 from databox_contracts.dagster.specs import CheckGroup
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from databox_contracts.spark.modes import Counts
     from databox_contracts.spark.per_partition import PartitionOutcome
     from databox_contracts.spark.progress import OnProgress
-
-MOST_NAMED: Final = 10
-"""A failure names so many violated rules; its checks show all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,7 @@ class Evaluation:
     def metadata(self) -> dict[str, Any]:
         """Contract, counts of rules and rows, and which version readers see."""
         return {
-            "contract_id": self.contract.id,
-            "contract_version": self.contract.version,
-            "contract_owner": self.contract.owning_team or "none declared",
-            **_rule_counts(self.verdict.results),
+            **contract_facts(self.contract, self.verdict),
             **self._fate(),
             "duration_seconds": round(self.seconds, 3),
             **({"scans": self.scans} if self.scans is not None else {}),
@@ -100,29 +95,25 @@ class Evaluation:
             description=self._what_happened(key),
             metadata={
                 **self.metadata(),
-                "rules": rules_table(self.verdict, self.verdict.results),
+                "rules": rules_table(rule_records(self.verdict.results, self.verdict.row_count)),
                 **self._by_partition(self.verdict.results),
             },
             allow_retries=False,
         )
 
     def _result(self, key: dg.AssetKey, name: str, results: Sequence[CheckResult]) -> dg.AssetCheckResult:
-        holds = all(result.status in (Status.PASSED, Status.SKIPPED) for result in results)
-        # Nothing of a group may have been evaluated; that is no pass.
-        passed = holds and any(result.passed for result in results)
-        stops = not self.lenient and any(result.stops for result in results)
-        broken = [result for result in results if result.status in (Status.FAILED, Status.NOT_EVALUATED)]
+        report = check_report(name, results, rows=self.verdict.row_count, lenient=self.lenient)
+        broken = any(result.status in (Status.FAILED, Status.NOT_EVALUATED) for result in results)
         return dg.AssetCheckResult(
             asset_key=key,
             check_name=name,
-            passed=passed,
-            severity=dg.AssetCheckSeverity.ERROR if stops or passed else dg.AssetCheckSeverity.WARN,
-            description="; ".join(_sentence(result) for result in broken[:MOST_NAMED])
-            or _all_well(results, passed) + self._would_discard(),
+            passed=report.passed,
+            severity=dg.AssetCheckSeverity.ERROR if report.stops or report.passed else dg.AssetCheckSeverity.WARN,
+            description=report.description if broken else report.description + self._would_discard(),
             metadata={
                 **self.metadata(),
-                **_rule_counts(results),
-                "rules": rules_table(self.verdict, results),
+                **report.counts,
+                "rules": rules_table(report.rules),
                 **self._by_partition(results),
             },
         )
@@ -177,7 +168,7 @@ class Evaluation:
             version, rows = self.publication.version, self.publication.rows_in
             first = f"{key.to_user_string()} was not published, its {_rows_break(rows)} {broken}:"
             last = f"Version {version} stays readable." if version else "No version has been published yet."
-        named = [f"- {_sentence(result)}" for result in stopping[:MOST_NAMED]]
+        named = [f"- {sentence(result)}" for result in stopping[:MOST_NAMED]]
         more = [f"- and {len(stopping) - MOST_NAMED} more"] if len(stopping) > MOST_NAMED else []
         return "\n".join([first, *named, *more, last])
 
@@ -253,21 +244,5 @@ def _readable(version: str | None) -> dict[str, Any]:
     return {"readable_version": version} if version is not None else {}
 
 
-def _rule_counts(results: Sequence[CheckResult]) -> dict[str, int]:
-    return {f"rules_{status}": sum(result.status is status for result in results) for status in Status}
-
-
 def _rows_break(count: int) -> str:
     return "1 row breaks" if count == 1 else f"{count} rows break"
-
-
-def _sentence(result: CheckResult) -> str:
-    return f"{result.id}: {result.message or result.status}"
-
-
-def _all_well(results: Sequence[CheckResult], passed: bool) -> str:
-    if not passed:
-        return "none of these rules is evaluated here"
-    held = sum(result.passed for result in results)
-    skipped = len(results) - held
-    return f"{held} rule{'s hold' if held != 1 else ' holds'}" + (f", {skipped} not enforced" if skipped else "")

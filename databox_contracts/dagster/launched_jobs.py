@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import dagster as dg
 
-from databox_contracts.dagster.checks import AssetOrKey, only_key
+from databox_contracts.dagster.contracted_tables import AssetOrKey, only_key
 from databox_contracts.dagster.specs import asset_key as translated_key, check_groups, check_specs, resolve_contract
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.model import Contract

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import dagster as dg
 
-from databox_contracts.dagster.checks import AssetOrKey, only_key
+from databox_contracts.dagster.contracted_tables import AssetOrKey, only_key
 from databox_contracts.errors import DataboxError
 from databox_contracts.notifications import State
 

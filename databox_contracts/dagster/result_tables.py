@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
 
-from databox_contracts.results import CheckResult, Status, Verdict
+from databox_contracts.check_reports import RULES_COLUMNS, sentence
+from databox_contracts.results import Status
 
 if TYPE_CHECKING:
     from databox_contracts.spark.modes import Discarded
     from databox_contracts.spark.per_partition import PartitionOutcome
 
 _RULES_TABLE: Final = dg.TableSchema(
-    columns=[
-        dg.TableColumn("rule", "string", description="Its id in the contract."),
-        dg.TableColumn("field", "string"),
-        dg.TableColumn("status", "string"),
-        dg.TableColumn("severity", "string"),
-        dg.TableColumn("failed_rows", "int"),
-        dg.TableColumn("failed_percent", "float", description="Of all rows."),
-        dg.TableColumn("observed", "string"),
-        dg.TableColumn("promised", "string"),
-        dg.TableColumn("message", "string"),
-        dg.TableColumn("samples", "string", description="Up to five values; none of a field that must not be shown."),
-    ]
+    columns=[dg.TableColumn(name, type_, description=about) for name, type_, about in RULES_COLUMNS]
 )
-
 
 _DISCARDED_TABLE: Final = dg.TableSchema(
     columns=[
@@ -80,38 +68,10 @@ def _partition(outcome: PartitionOutcome, ids: Collection[str]) -> dict[str, str
         "partition": outcome.partition,
         "rows": outcome.row_count,
         "status": status,
-        "violated": "; ".join(f"{result.id}: {result.message or result.status}" for result in violated or ()),
+        "violated": "; ".join(map(sentence, violated or ())),
     }
 
 
-def rules_table(verdict: Verdict, results: Sequence[CheckResult]) -> dg.TableMetadataValue:
+def rules_table(records: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
     """One line per rule, with its counts and samples."""
-    # What needs attention comes first; within that, the order of declaration.
-    ordered = sorted(results, key=lambda result: (not result.stops, result.status is Status.PASSED))
-    return dg.MetadataValue.table(
-        records=[dg.TableRecord(_record(result, verdict.row_count)) for result in ordered], schema=_RULES_TABLE
-    )
-
-
-def _record(result: CheckResult, rows: int) -> dict[str, str | int | float | bool | None]:
-    failed = result.failed_count
-    return {
-        "rule": result.id,
-        "field": result.field,
-        "status": str(result.status),
-        "severity": str(result.severity),
-        "failed_rows": failed,
-        "failed_percent": round(100 * failed / rows, 4) if failed is not None and rows else None,
-        "observed": _text(result.observed),
-        "promised": _text(result.threshold),
-        "message": result.message,
-        "samples": "; ".join(_value(sample) for sample in result.samples),
-    }
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else _value(value)
-
-
-def _value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return dg.MetadataValue.table(records=[dg.TableRecord(record) for record in records], schema=_RULES_TABLE)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import dagster as dg
 
+from databox_contracts.check_reports import grouped
 from databox_contracts.dagster.loading import load_once, plan_of
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.dagster.wording import check_text, contract_text
@@ -71,20 +72,18 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
     the asset's metadata, and in the results of the group they share. Raises `DataboxError` for a name that Dagster
     does not take.
     """
-    grouped: dict[str, list[Check]] = {}
-    for check in plan_of(contract, dataset).checks:
+
+    def name_of(check: Check) -> str:
         name = translator.get_check_name(contract, dataset, check)
         if not isinstance(name, str) or not _CHECK_NAME.fullmatch(name):
             raise DataboxError(
                 f"{type(translator).__name__}.get_check_name gave {name!r} for {check.id}",
                 hint="A check's name is made of letters, digits, '_' and '.'.",
             )
-        grouped.setdefault(name, []).append(check)
-    return tuple(
-        CheckGroup(name, tuple(checks))
-        for name, checks in grouped.items()
-        if not all(isinstance(check.rule, NotEnforced) for check in checks)
-    )
+        return name
+
+    checks = plan_of(contract, dataset).checks
+    return tuple(CheckGroup(name, group) for name, group in grouped(checks, name_of).items())
 
 
 def check_specs(

@@ -7,19 +7,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, get_args
 
 import dagster as dg
 
+from databox_contracts.check_reports import Granularity, check_name, unknown_granularity
 from databox_contracts.dagster.columns import table_schema
 from databox_contracts.dagster.loading import plan_of
 from databox_contracts.dagster.wording import check_text
-from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Member
 from databox_contracts.plan import Check
 from databox_contracts.rules import Freshness, NotEnforced, Severity
-
-Granularity: TypeAlias = Literal["contract", "dimension", "rule"]
 
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}")
 _LONGEST_TAG: Final = 63
@@ -40,8 +38,7 @@ class ContractTranslator:
 
     def __init__(self, *, granularity: Granularity = "dimension") -> None:
         if granularity not in get_args(Granularity):
-            known = ", ".join(get_args(Granularity))
-            raise DataboxError(f"unknown check granularity {granularity!r}", hint=f"Use one of {known}.")
+            raise unknown_granularity(granularity)
         self.granularity = granularity
 
     def get_asset_key(self, contract: Contract, dataset: Dataset) -> dg.AssetKey:
@@ -109,13 +106,7 @@ class ContractTranslator:
 
     def get_check_name(self, contract: Contract, dataset: Dataset, check: Check) -> str:
         """Rules with the same name are one check in Dagster: letters, digits, `_` and `.`."""
-        match self.granularity:
-            case "contract":
-                return "contract"
-            case "dimension":
-                return f"contract_{check.dimension}"
-            case "rule":
-                return check.id
+        return check_name(check, self.granularity)
 
 
 def _legal(text: str) -> str:

@@ -22,6 +22,7 @@ from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import Held, hold_back, write_flagged
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.known import Known
 from databox_contracts.spark.modes import Applied, Counts, Discarded, apply_modes
 from databox_contracts.spark.modes_refusal import new_table, refusal
@@ -33,7 +34,6 @@ from databox_contracts.spark.replacing import Replacement, Request
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stores import Place, open_store, read_published
 from databox_contracts.spark.table_files import Layout, column, count_rows
-from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_table
 
 WRITING: Final = "writing rows"

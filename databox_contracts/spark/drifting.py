@@ -26,11 +26,11 @@ from databox_contracts.spark.drift_profile import Leaf, Profiled, leaves_of, pro
 from databox_contracts.spark.drift_rules import first_places, for_sample, kind_of, of_whole_plan
 from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.newest_rows import Recent
 from databox_contracts.spark.recent import sample_frame, sample_path, sample_place, sample_table
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.timeliness import as_instant
-from databox_contracts.spark.verification import Verification
 
 
 def sample_drift(

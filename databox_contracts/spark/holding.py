@@ -15,9 +15,11 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Scope, Severity
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.footers import data_files, read_statistics
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.keys import colliding_hashes, repeated_keys, with_key
 from databox_contracts.spark.known import Decided, Known
 from databox_contracts.spark.outcomes import threshold_of
@@ -27,7 +29,6 @@ from databox_contracts.spark.reasons import KeysToHold, Stamp, key_parts, parts_
 from databox_contracts.spark.replacing import Replacement
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.table_files import Layout, relative_path
-from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.writing import write_parquet, write_table
 
 JUDGED_BY_THE_WRITE: Final = "the write, which held every row against it"

@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.text_kinds import LARGEST_SCALE, MOST_EXACT_DIGITS, NOTHING, Kind, kind_sql, value_sql
-from databox_contracts.spark.verification import positional
 
 
 @dataclass(frozen=True, slots=True)

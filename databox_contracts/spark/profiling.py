@@ -29,6 +29,7 @@ from databox_contracts.rules import (
     Unique,
 )
 from databox_contracts.spark.casting import cast_text, spark_type_of
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.declaring import fields_of
 from databox_contracts.spark.guessing import (
     FEWEST_ROWS,
@@ -43,7 +44,6 @@ from databox_contracts.spark.guessing import (
 )
 from databox_contracts.spark.key_candidates import KeyColumn, key_candidates, may_be_part
 from databox_contracts.spark.profile_facts import Facts, count_facts, leaves_of
-from databox_contracts.spark.verification import positional
 
 _NOT_EMPTY: Final = RowCount(threshold=Threshold(Operator.GREATER_THAN, 0), name="not_empty")
 # A bound on what identifies a row would only tell where counting has got to.

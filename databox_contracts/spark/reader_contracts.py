@@ -23,12 +23,13 @@ from databox_contracts.model import Contract, Dataset, Mode, SchemaModes
 from databox_contracts.plan import build_plan
 from databox_contracts.results import Verdict
 from databox_contracts.rules import Rule
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.reader_columns import ChangeKind, ReadChange, ReaderColumns, Reading
 from databox_contracts.spark.reading import is_dataframe, read_table
 from databox_contracts.spark.tables import TablePlace, read_published
-from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.versions import MANIFEST
 from databox_contracts.version_ranges import VersionRange
 from databox_contracts.versions import Version

@@ -14,11 +14,12 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from databox_contracts.errors import PublicationError
 from databox_contracts.plan import Check, Plan
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.keys import comparable
 from databox_contracts.spark.replacing import Replacement
 from databox_contracts.spark.table_view import item_parts
-from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.writing import write_parquet
 
 REASON: Final = "_quarantine_reason"

@@ -23,6 +23,7 @@ from databox_contracts.spark.attempts import hides
 from databox_contracts.spark.fingerprints import Fingerprint
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import MOST_GENERATIONS, keys_that_repeat, keys_without_match
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.linking import Beside, difference
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.outcomes import threshold_of
@@ -44,7 +45,6 @@ from databox_contracts.spark.replacing import PublishScope, Replacement, Request
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stores import Store
 from databox_contracts.spark.table_files import column, count_rows
-from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_parquet, write_table
 
 _FILE: Final = "_databox file"

@@ -12,9 +12,9 @@ from databox_contracts.results import Verdict
 from databox_contracts.rules import MaxLength, Required, Scope
 from databox_contracts.schema_modes import ModesGiven, effective_modes
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.progress import OnProgress
-from databox_contracts.spark.verification import Verification
 
 
 def audit_schema(

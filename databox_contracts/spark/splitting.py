@@ -15,12 +15,13 @@ from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import Status, Verdict
 from databox_contracts.rules import Severity
 from databox_contracts.schema_modes import ModesGiven, effective_modes
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.reasons import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
-from databox_contracts.spark.verification import Verification, positional
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from databox_contracts.plan import Check, Plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.rules import Scope, Severity
 from databox_contracts.spark import outcomes
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.holding import keys_without_match
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.modes import Applied, Counts, Discarded
 from databox_contracts.spark.modes_refusal import refusal
 from databox_contracts.spark.predicates import NotEvaluableError
@@ -33,7 +35,6 @@ from databox_contracts.spark.stream_keys import Clock, SeenKeys
 from databox_contracts.spark.stream_reports import BatchReport
 from databox_contracts.spark.stream_rules import about_the_table, event_time, stopping
 from databox_contracts.spark.stream_sinks import Sink
-from databox_contracts.spark.verification import Verification, positional
 from databox_contracts.spark.writing import write_parquet
 
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"

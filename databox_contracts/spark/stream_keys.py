@@ -18,10 +18,10 @@ from pyspark.sql.types import StructType
 from databox_contracts.plan import Check
 from databox_contracts.results import CheckResult
 from databox_contracts.spark import outcomes
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.keys import comparable
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.timeliness import MICROS
-from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_parquet
 
 MERGE_AFTER: Final = 16

@@ -12,11 +12,11 @@ from databox_contracts.rules import (
     PrimaryKey,
     Scope,
 )
+from databox_contracts.spark.counting import positional
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.schema import Missing, locate
 from databox_contracts.spark.timeliness import clock_path, micros
-from databox_contracts.spark.verification import positional
 
 
 def about_the_table(check: Check) -> bool:

@@ -21,6 +21,7 @@ from databox_contracts.rules import HasType
 from databox_contracts.schema_modes import ModesGiven, effective_modes, is_incomplete
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.modes import Applied
 from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.predicates import NotEvaluableError
@@ -33,7 +34,6 @@ from databox_contracts.spark.stream_reports import BatchReport
 from databox_contracts.spark.stream_rules import event_time, stopping
 from databox_contracts.spark.stream_sinks import FunctionSink, Sink, TableSink
 from databox_contracts.spark.tables import TablePlace, read_published
-from databox_contracts.spark.verification import Verification
 
 __all__ = ["BatchReport", "ContractStream", "enforce_stream"]
 

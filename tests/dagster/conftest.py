@@ -51,8 +51,10 @@ def weather() -> Contract:
 
 
 @pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test() as instance:
+def instance(monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    # One keeper of the environment: what a test sets over it would else come back after the instance is gone.
+    with dg.instance_for_test(set_dagster_home=False) as instance:
+        monkeypatch.setenv("DAGSTER_HOME", instance.root_directory)
         yield instance
 
 

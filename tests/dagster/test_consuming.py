@@ -1,6 +1,5 @@
 """What assets consume: held against the producers' contracts at load, and against the tables when they are read."""
 
-import os
 import subprocess
 import sys
 from datetime import date
@@ -179,9 +178,7 @@ def test_contracts_of_one_folder_are_held_against_each_other_unasked(tmp_path: P
     def validate(version: str):
         (folder / "hourly.yaml").write_text(PRODUCER.format(version=version))
         command = [str(Path(sys.executable).with_name("dagster")), "definitions", "validate", "-f", "code.py"]
-        # Of other tests' instances it is to know nothing.
-        env = {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"}
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
     accepted = validate("1.2.0")
     assert accepted.returncode == 0, accepted.stderr[-2000:]

@@ -83,7 +83,6 @@ def table(dice: random.Random, pii_class: str | None) -> tuple[Contract, str, li
 
 @pytest.mark.parametrize("pii_class", [None, "gdpr"])
 @pytest.mark.parametrize("on_violation", ["fail", "quarantine", "warn"])
-@pytest.mark.parametrize("seed", [1])
 def test_the_value_of_a_masked_field_is_nowhere(
     spark: SparkSession,
     tmp_path: Path,
@@ -91,9 +90,8 @@ def test_the_value_of_a_masked_field_is_nowhere(
     caplog: pytest.LogCaptureFixture,
     pii_class: str | None,
     on_violation: Any,
-    seed: int,
 ) -> None:
-    dice = random.Random(f"{seed} {pii_class} {on_violation}")
+    dice = random.Random(f"1 {pii_class} {on_violation}")
     contract, types, rows = table(dice, pii_class)
     file, database = tmp_path / "people.yaml", tmp_path / "registry.db"
     file.write_text(dump_contract(contract))

@@ -17,8 +17,8 @@ from databox_contracts.plan import build_plan
 from databox_contracts.rules import Operator, Severity, Threshold, Unit
 from databox_contracts.spark.footers import ColumnStatistics, data_files, read_statistics
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.known import Known
-from databox_contracts.spark.verification import Verification
 from databox_contracts.spark.writing import write_parquet
 from databox_contracts.testing import build_contract, build_field
 

@@ -16,10 +16,11 @@ from databox_contracts.plan import build_plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import Severity
 from databox_contracts.spark.given import Given
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.publication import publish
 from databox_contracts.spark.references import count_unmatched
 from databox_contracts.spark.tables import TablePlace, read_published
-from databox_contracts.spark.verification import Verification, verify
+from databox_contracts.spark.verification import verify
 from databox_contracts.testing import build_contract, build_field
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from databox_contracts.plan import build_plan
 from databox_contracts.results import Status
 from databox_contracts.rules import Operator, Threshold
 from databox_contracts.spark.failures import SPARK_ERRORS
+from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.running import COLUMNS, WIDE, chunked, columns_of, run_counts
 from databox_contracts.spark.scans import is_a_scan, reads_by_column
-from databox_contracts.spark.verification import Verification, verify
+from databox_contracts.spark.verification import verify
 from databox_contracts.testing import build_contract, build_field
 
 if TYPE_CHECKING:
