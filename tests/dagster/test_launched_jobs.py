@@ -177,6 +177,7 @@ def test_a_violation_is_reported_and_nothing_is_made(job):
     assert "666" not in repr(found)
 
 
+@pytest.mark.full
 def test_warned_of_a_violation_the_table_is_made(job):
     done = job.launch(BAD, on_violation="warn")
     assert done.success
@@ -186,6 +187,7 @@ def test_warned_of_a_violation_the_table_is_made(job):
     assert checks_of(done)["contract_accuracy"].severity is dg.AssetCheckSeverity.WARN
 
 
+@pytest.mark.full
 def test_a_job_that_raises_has_failed(job):
     done = job.launch(BAD, on_violation="raise")
     assert not done.success
@@ -194,6 +196,7 @@ def test_a_job_that_raises_has_failed(job):
     assert "External execution process failed with code 1" in failed.step_failure_data.error_display_string
 
 
+@pytest.mark.full
 def test_what_became_of_the_rows_is_reported_with_the_publication(job, tmp_path):
     done = job.launch(BAD, root=str(tmp_path / "tables"), mode="fail", granularity="contract")
     assert not done.success

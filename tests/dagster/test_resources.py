@@ -70,6 +70,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     stop_server(tmp_path / "server")
 
 
+@pytest.mark.full
 def test_the_steps_of_a_run_share_one_java_process(place: Path) -> None:
     with (
         dg.instance_for_test() as instance,

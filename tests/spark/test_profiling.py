@@ -417,6 +417,7 @@ finally:
 """
 
 
+@pytest.mark.full
 def test_it_is_the_same_over_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     path = str(EXAMPLES / "planes.csv.gz")
     command = [sys.executable, "-c", CLIENT, str(tmp_path / "server"), path]

@@ -423,7 +423,7 @@ def number_of(place: TablePlace) -> int:
     return int(number["number"])
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
 def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(server: Path, tmp_path: Path, kills: int) -> None:
     place = TablePlace(tmp_path / "root", "t")
     finish(start(server, place.root, 0))
@@ -510,8 +510,14 @@ ADDING = textwrap.dedent(
 )
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite_partitions"])
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("kills", "mode"),
+    [
+        (3, "append"),
+        pytest.param(20, "append", marks=pytest.mark.full),
+        pytest.param(20, "overwrite_partitions", marks=pytest.mark.full),
+    ],
+)
 def test_an_append_or_a_partition_killed_at_random_is_there_whole_or_not_at_all(
     server: Path, tmp_path: Path, kills: int, mode: str
 ) -> None:

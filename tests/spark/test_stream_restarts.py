@@ -161,7 +161,6 @@ STEPS = [
     ("finished", 2),
     ("processed", 2),
 ]
-FEW = [("held", 2), ("pointed", 2)]
 
 
 def be_killed(folder: Path, step: str, count: int) -> None:
@@ -170,10 +169,18 @@ def be_killed(folder: Path, step: str, count: int) -> None:
     assert process.returncode == -signal.SIGKILL, err
 
 
-def test_a_stream_killed_before_in_and_after_its_commits_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_stream_killed_between_its_commits_goes_on_where_it_was(tmp_path: Path) -> None:
     make_source(tmp_path)
-    for step, count in FEW:
-        be_killed(tmp_path, step, count)
+    be_killed(tmp_path, "pointed", 2)
+    finish(tmp_path)
+    assert found(tmp_path) == expected()
+
+
+@pytest.mark.full
+def test_a_stream_killed_twice_goes_on_where_it_was(tmp_path: Path) -> None:
+    make_source(tmp_path)
+    be_killed(tmp_path, "held", 2)
+    be_killed(tmp_path, "pointed", 2)
     finish(tmp_path)
     assert found(tmp_path) == expected()
 
