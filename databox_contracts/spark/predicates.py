@@ -224,6 +224,9 @@ def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Colu
     literal = _literal(limit, actual)
     if isinstance(actual, FloatType | DoubleType):
         return lambda value: beyond(value, literal) | F.isnan(value)
+    if isinstance(actual, IntegralType) and not -(2**63) <= Decimal(str(limit)) < 2**63:
+        # Spark takes a comparison with a number beyond all longs for true or false, even where the value is null.
+        return lambda value: value.isNotNull() & beyond(value, literal)
     return lambda value: beyond(value, literal)
 
 
