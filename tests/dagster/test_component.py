@@ -3,11 +3,14 @@
 import os
 import subprocess
 import sys
+import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -314,14 +317,13 @@ def test_its_checks_run(loaded, weather, spark, manager, instance, tmp_path):
     assert found.metadata["rules"].records[0].data["rule"] == "hourly.temp.minimum"
 
 
-@pytest.mark.full
-def test_its_schedules_run_in_processes_of_their_own(project, weather, tmp_path, spark):
-    """As the daemon launches them: by the names of their jobs, with the default executor and a shared server."""
+def scheduled(project: Project, weather: Any, place: Path, spark: Any, *, cron: str) -> Path:
+    """The folder of a component with both schedules, whose table is published and whose contract is registered."""
     attributes = (
         "  contracts: contracts\n  assets: false\n  checks: false\n  registry: registry.db\n"
         "  tables:\n    root: '{{ env.TABLES }}'\n    spark_directory: spark\n"
         "    spark_conf: {spark.driver.memory: 512m, spark.master: 'local[2]', spark.sql.shuffle.partitions: '1'}\n"
-        "  drift: {cron: '@hourly'}\n  audit: {}\n"
+        f"  drift: {{cron: '{cron}', status: running}}\n  audit: {{cron: '{cron}', status: running}}\n"
     )
     folder = project.component("nyc", attributes)
     (folder / "contracts").mkdir()
@@ -329,10 +331,22 @@ def test_its_schedules_run_in_processes_of_their_own(project, weather, tmp_path,
     contract = load_contract(folder / "contracts" / "hourly.yaml")
     with Registry.open(folder / "registry.db") as registry:
         registry.publish(contract, by="ci")
-    place = TablePlace(tmp_path / "tables", "nyc/hourly")
-    publish(
-        spark.createDataFrame([("EWR", 3.5, None)], "station string, temp double, phone string"), contract, place=place
-    )
+    rows = spark.createDataFrame([("EWR", 3.5, None)], "station string, temp double, phone string")
+    publish(rows, contract, place=TablePlace(place / "tables", "nyc/hourly"))
+    return folder
+
+
+def runs_of(place: Path) -> list[tuple[str, dg.DagsterRunStatus]]:
+    """The jobs that ran, the first one first, and how each ended."""
+    with dg.DagsterInstance.from_config(str(place / "home")) as instance:
+        runs = [record.dagster_run for record in instance.get_run_records(ascending=True)]
+        return [(run.job_name, run.status) for run in runs]
+
+
+@pytest.mark.full
+def test_its_schedules_run_in_processes_of_their_own(project, weather, tmp_path, spark):
+    """As the daemon launches them: by the names of their jobs, with the default executor and a shared server."""
+    folder = scheduled(project, weather, tmp_path, spark, cron="@hourly")
     try:
         for job in ("contract_drift", "contract_audit"):
             project.says("dg", "launch", "--job", job)
@@ -340,10 +354,42 @@ def test_its_schedules_run_in_processes_of_their_own(project, weather, tmp_path,
         stop_server(folder / "spark")
     with Registry.open(folder / "registry.db") as registry:
         assert registry.baselines.get("weather-hourly", "hourly") is not None
-    with dg.DagsterInstance.from_config(str(tmp_path / "home")) as instance:
-        runs = instance.get_run_records()
-        assert [record.dagster_run.status for record in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
-        assert [record.dagster_run.job_name for record in runs] == ["contract_audit", "contract_drift"]
+    success = dg.DagsterRunStatus.SUCCESS
+    assert runs_of(tmp_path) == [("contract_drift", success), ("contract_audit", success)]
+
+
+@pytest.mark.full
+def test_a_daemon_runs_its_schedules_when_their_time_comes(project, weather, tmp_path, spark):
+    folder = scheduled(project, weather, tmp_path, spark, cron="* * * * *")
+    log = tmp_path / "daemon.log"
+    with dg.DagsterInstance.from_config(str(tmp_path / "home")), log.open("w") as said:
+        # Dagster's tables are there before several processes want them.
+        command = ["dagster-daemon", "run", "-m", "shop.definitions"]
+        daemon = subprocess.Popen(
+            command,
+            cwd=project.place,
+            env=project.environment,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    wanted = {(job, dg.DagsterRunStatus.SUCCESS) for job in ("contract_drift", "contract_audit")}
+    end = time.monotonic() + 500
+    try:
+        while not wanted <= (ended := set(runs_of(tmp_path))):
+            assert daemon.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < end, (ended, log.read_text()[-3000:])
+            time.sleep(1)
+    finally:
+        family = [psutil.Process(daemon.pid), *psutil.Process(daemon.pid).children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        daemon.wait(30)
+        psutil.wait_procs(family[1:], timeout=30)
+        stop_server(folder / "spark")
+    with Registry.open(folder / "registry.db") as registry:
+        assert registry.baselines.get("weather-hourly", "hourly") is not None
 
 
 def test_what_it_is_not_to_build_it_does_not(loaded, weather):

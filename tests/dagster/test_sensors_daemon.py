@@ -131,7 +131,7 @@ class Receiver:
 class Deployment:
     """A project in a directory of its own, and its daemon."""
 
-    def __init__(self, place, *, slow=0.0):
+    def __init__(self, place, registry, *, slow=0.0):
         self.place = place
         self.home = place / "home"
         self.home.mkdir()
@@ -143,7 +143,7 @@ class Deployment:
         self.instance = dg.DagsterInstance.from_config(str(self.home))
         self.check()
         self.receiver = Receiver(slow=slow)
-        self.file = place / "registry.db"
+        self.registry = registry
         self.log = place / "daemon.log"
         self.log.write_bytes(b"")
         self.process = None
@@ -161,7 +161,7 @@ class Deployment:
             "DAGSTER_HOME": str(self.home),
             "PYTHONPATH": str(Path(__file__).parents[2]),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "TEST_REGISTRY": str(self.file),
+            "TEST_REGISTRY": self.registry,
         }
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -197,14 +197,14 @@ class Deployment:
         return found
 
     def versions(self):
-        with Registry.open(self.file) as registry:
+        with Registry.open(self.registry) as registry:
             try:
                 return [one.version for one in registry.versions("nyc-hourly")]
             except UnknownContractError:
                 return []
 
     def counts(self):
-        with Registry.open(self.file) as registry:
+        with Registry.open(self.registry) as registry:
             return registry.outbox.counts()
 
     def check(self):
@@ -224,16 +224,23 @@ class Deployment:
         return dg.materialize([module.hourly], instance=self.instance, raise_on_error=False).run_id
 
 
+ON_BOTH = pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)], indirect=True
+)
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
 @pytest.fixture
-def deployment(tmp_path, monkeypatch):
-    monkeypatch.setenv("TEST_REGISTRY", str(tmp_path / "registry.db"))
-    made = Deployment(tmp_path, slow=0.3)
+def deployment(tmp_path, monkeypatch, database_url):
+    monkeypatch.setenv("TEST_REGISTRY", database_url)
+    made = Deployment(tmp_path, database_url, slow=0.3)
     try:
         yield made
     finally:
         made.close()
 
 
+@ON_BOTH
 def test_a_breaking_version_is_seen_shown_and_told(deployment):
     deployment.write(1)
     deployment.start()
@@ -259,6 +266,7 @@ def test_a_breaking_version_is_seen_shown_and_told(deployment):
 
 
 @pytest.mark.full
+@ON_SQLITE
 def test_a_verification_is_run_once_the_code_location_has_the_version(deployment, monkeypatch):
     monkeypatch.setenv("TEST_VERIFY", "1")
     deployment.write(1)
@@ -280,6 +288,7 @@ def test_a_verification_is_run_once_the_code_location_has_the_version(deployment
 
 
 @pytest.mark.full
+@ON_BOTH
 def test_a_daemon_that_is_killed_ten_times_loses_nothing(deployment):
     kills = 10
     chance = random.Random(20)
