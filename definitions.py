@@ -1,5 +1,8 @@
 """The example project: tables of New York's airports and their weather, each published only if it keeps its contract.
 
+Its sensors watch the contracts and tell consumers of what breaks, its schedules sample the tables and compare them with
+their contracts; what is to be told waits in the registry until somebody starts the sensor that delivers it.
+
 `DATABOX_HOME` is where tables and the Spark server's state go (`.demo` beside this file if not set), and
 `DATABOX_CONTRACTS` the contracts that apply (`contracts`, unless the demo has put its own copy into its home).
 """
@@ -10,7 +13,19 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import DataFrame, functions as F
 
-from databox_contracts.dagster import ContractIOManager, SharedSparkResource, contract_asset
+from databox_contracts.dagster import (
+    ContractIOManager,
+    ContractRegistryResource,
+    NotifierResource,
+    SharedSparkResource,
+    build_compatibility_checks,
+    build_contract_audit_schedule,
+    build_contract_failure_sensor,
+    build_delivery_sensor,
+    build_drift_schedule,
+    build_schema_diff_sensor,
+    contract_asset,
+)
 
 HERE = Path(__file__).resolve().parent
 HOME = Path(os.environ.get("DATABOX_HOME", HERE / ".demo"))
@@ -62,10 +77,31 @@ def daily(hourly: DataFrame, airports: DataFrame) -> DataFrame:
     return days.join(names, "origin", "left").select("origin", "date", "airport", "hours", "max_temp", "precip")
 
 
+TABLES = [airlines, planes, airports, hourly, daily]
+REGISTRY = str(HOME / "registry.db")
+
 spark = SharedSparkResource(directory=str(HOME / "spark"), conf={"spark.sql.shuffle.partitions": 2})
 
-defs = dg.Definitions(
-    assets=[airlines, planes, airports, hourly, daily],
-    jobs=[dg.define_asset_job("everything", dg.AssetSelection.all())],
-    resources={"spark": spark, "io_manager": ContractIOManager(root=str(HOME / "tables"), spark=spark)},
+defs = dg.Definitions.merge(
+    dg.Definitions(
+        assets=TABLES,
+        asset_checks=build_compatibility_checks(CONTRACTS, assets=TABLES),
+        jobs=[
+            # The tables and the checks that come with them; those of the schedules have jobs of their own.
+            dg.define_asset_job(
+                "everything",
+                dg.AssetSelection.assets(*TABLES).without_checks()
+                | dg.AssetSelection.checks(*(key for table in TABLES for key in table.check_keys)),
+            )
+        ],
+        sensors=[build_schema_diff_sensor(CONTRACTS), build_contract_failure_sensor(), build_delivery_sensor()],
+        resources={
+            "spark": spark,
+            "io_manager": ContractIOManager(root=str(HOME / "tables"), spark=spark),
+            "registry": ContractRegistryResource(location=REGISTRY),
+            "notifier": NotifierResource(),
+        },
+    ),
+    build_drift_schedule(CONTRACTS, "0 * * * *", registry=REGISTRY),
+    build_contract_audit_schedule(CONTRACTS, registry=REGISTRY),
 )
