@@ -14,7 +14,7 @@ from databox_contracts.plan import Plan
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.spark.listed import directory_of
 from databox_contracts.spark.partitioning import Partition, Partitioning, Wanted, matches
-from databox_contracts.spark.replacing import Replacement, Request
+from databox_contracts.spark.replacing import Replacement, Request, still_fresh
 from databox_contracts.spark.table_files import column
 
 MOST_TOLD_APART: Final = 100
@@ -100,6 +100,8 @@ def _literal(partitioning: Partitioning, at: int, text: str | None) -> Column:
 class PartitionsOf:
     """Judges a published table by its partitions: keys and row counts are promises about each of them.
 
+    A freshness that they do not keep is one of the whole table.
+
     `partitions` are those that are asked about (a value for each of some partition columns), None for all there are.
     `outcomes` is filled by `judge`, where more than one partition is named. Raises `PublicationError` for columns that
     are no partition columns, and values that no partition has.
@@ -113,6 +115,7 @@ class PartitionsOf:
         path: str,
     ) -> None:
         self.path = path
+        self.table = table
         self.names = tuple(names)
         self.partitioning = Partitioning.of(table.schema, names, path)
         self.wanted = self.partitioning.wanted(partitions, path) if partitions is not None else None
@@ -133,6 +136,7 @@ class PartitionsOf:
             written=tuple(self.partitioning.at(inside) for inside in counts),
         )
         verdict = replacement.judge(rows, plan, lambda: counts, verify)
+        verdict = still_fresh(verdict, plan, lambda: self.table if self.wanted is not None else None, verify)
         if self.wanted is not None and len(self.wanted) > 1:
             self.outcomes = outcomes_of(rows, plan, verdict, self.partitioning, self.wanted, counts, verify)
         return verdict

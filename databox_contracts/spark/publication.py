@@ -59,7 +59,8 @@ def publish(
     that rows come in for and those that `partitions` names (`[{"day": "2024-01-01"}]`): a named one without rows
     becomes empty, and a row of one that is not named is an error. Keys and row counts are then judged over each
     partition that is written to, with the rows an append adds to, and over the whole table where there are no
-    partitions or `scope` is "table". All other rules are judged over the rows that come in.
+    partitions or `scope` is "table"; a freshness that the rows which come in do not keep, with those that stay. All
+    other rules are judged over the rows that come in.
 
     `schema_modes` (a word, or a mapping from some of `tables`, `columns` and `data_type`) goes before the contract's
     own. `tables` is asked where nothing is published yet: under `discard_row` and `discard_value` nothing is then

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from databox_contracts.errors import PublicationError
 from databox_contracts.plan import Check, Plan
 from databox_contracts.results import CheckResult, Status, Verdict
-from databox_contracts.rules import RowCount, Scope
+from databox_contracts.rules import Freshness, RowCount, Scope
 from databox_contracts.spark import outcomes
 from databox_contracts.spark.linking import Beside
 from databox_contracts.spark.partitioning import Partition, Partitioning, Wanted, data_files, matches
@@ -61,8 +61,9 @@ class Replacement:
     `written` are the partitions that rows came in for, held ones included, in ascending order. Row rules and everything
     else that is about rows are judged over the rows that came in. Keys and row counts are promises about what readers
     find: an overwrite is judged as a whole, an append together with the rows that are there, and where there are
-    partitions each of those that are written to by itself, unless `scope` is the table. `base` is the table by
-    partitions that rows come to, `published` are the rows of any other that they are added to.
+    partitions each of those that are written to by itself, unless `scope` is the table. So is a freshness: what the
+    rows that came in do not keep, the table may, whose newest rows stay when an older partition is filled again. `base`
+    is the table by partitions that rows come to, `published` are the rows of any other that they are added to.
     """
 
     request: Request
@@ -165,7 +166,12 @@ class Replacement:
             answers |= {result.id: result for result in judged.results}
         for check in row_counts:
             answers[check.id] = self._row_count(check, counts())
-        return replace(verdict, results=tuple(answers[check.id] for check in plan.checks))
+        found = replace(verdict, results=tuple(answers[check.id] for check in plan.checks))
+        return still_fresh(found, plan, lambda: self._with_those_that_stay(rows), verify)
+
+    def _with_those_that_stay(self, rows: DataFrame) -> DataFrame | None:
+        staying = self.staying()
+        return staying.unionByName(rows) if staying is not None else None
 
     def _neighbours(self) -> list[str]:
         if self.base is None:
@@ -218,3 +224,19 @@ class Replacement:
             if inside:
                 found[self.partitioning.shown(self.partitioning.at(inside))] += rows
         return found or {"": 0}
+
+
+def still_fresh(
+    verdict: Verdict, plan: Plan, table: Callable[[], DataFrame | None], verify: Callable[..., Verdict]
+) -> Verdict:
+    """The verdict on some rows of a table, with what the whole table answers where they by themselves are too old.
+
+    `table` gives None where there are no other rows. Only what a broken freshness asks for is then read.
+    """
+    failed = {result.id for result in verdict.with_status(Status.FAILED)}
+    stale = tuple(check for check in plan.checks if isinstance(check.rule, Freshness) and check.id in failed)
+    whole = table() if stale else None
+    if whole is None:
+        return verdict
+    answers = {result.id: result for result in verify(whole, replace(plan, checks=stale)).results}
+    return replace(verdict, results=tuple(answers.get(result.id, result) for result in verdict.results))

@@ -1,7 +1,7 @@
 """Partitioned assets: a run replaces its partitions and no others, and reads the partitions it maps to."""
 
 import warnings
-from datetime import date
+from datetime import UTC, date, datetime
 
 import dagster as dg
 import pytest
@@ -11,7 +11,7 @@ from databox_contracts.dagster import build_contract_checks, contract_asset, spe
 from databox_contracts.datatypes import parse_type
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Field
-from databox_contracts.rules import Minimum, Operator, PrimaryKey, Required, RowCount, Threshold
+from databox_contracts.rules import Freshness, Minimum, Operator, PrimaryKey, Required, RowCount, Threshold
 
 DAYS = dg.DailyPartitionsDefinition(start_date="2024-01-01", end_date="2024-01-06")
 KEY = dg.AssetKey(["shop", "orders"])
@@ -187,6 +187,18 @@ def test_checks_alone_look_at_the_partition_of_the_run(shop):
     bad = shop.run(asset, tag="2024-01-01", selection=only_checks(asset))
     assert not bad.success
     assert [name for name, one in checks(bad).items() if not one.passed] == ["contract_accuracy"]
+
+
+def test_an_old_partition_is_filled_and_checked_again_while_the_table_is_fresh(shop):
+    age = (datetime.now(UTC) - datetime(2024, 1, 2, tzinfo=UTC)).total_seconds()
+    dataset = orders_contract().datasets[0]
+    dataset = dataset.model_copy(update={"rules": (*dataset.rules, Freshness(seconds=age, element="day"))})
+    asset = shop.asset(orders_contract(datasets=(dataset,)))
+    assert not shop.run(asset, key="2024-01-01", rows=[(FIRST, "a", 1, 1.0)]).success, "nothing in the table is fresh"
+    assert shop.run(asset, key="2024-01-03", rows=[(THIRD, "a", 1, 1.0)]).success
+    assert shop.run(asset, key="2024-01-01", rows=[(FIRST, "a", 1, 1.0)]).success
+    result = shop.run(asset, tag="2024-01-01", selection=only_checks(asset))
+    assert {one.passed for one in checks(result).values()} == {True}
 
 
 def test_checks_of_all_partitions_compare_keys_within_each(shop):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -64,6 +64,46 @@ def directories(place: TablePlace) -> list[str]:
 @pytest.fixture(params=["parquet", "csv"])
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> TablePlace:
     return TablePlace(tmp_path / "root", "shop/t", request.param)
+
+
+# --- how fresh the table is -------------------------------------------------------------------------------------------
+
+NOON: datetime = datetime(2024, 1, 3, 12, tzinfo=UTC)
+FRESH = build_contract(
+    build_field("day", "date"),
+    build_field("at", "timestamp"),
+    rules=(rules.Freshness(seconds=3600, element="at"),),
+    dataset="t",
+)
+
+
+def moments(spark: SparkSession, *rows: tuple[date, datetime]) -> DataFrame:
+    return spark.createDataFrame(list(rows), "day date, at timestamp")
+
+
+def fresh(publication: Publication) -> tuple[str, Any]:
+    (result,) = [one for one in publication.verdict.results if one.rule == "freshness"]
+    return result.status.value, result.observed
+
+
+@pytest.mark.parametrize("mode", ["overwrite_partitions", "append"])
+def test_an_old_partition_is_filled_again_while_the_table_is_fresh(
+    spark: SparkSession, place: TablePlace, mode: Any
+) -> None:
+    old, new = (FIRST, datetime(2024, 1, 1, 8, tzinfo=UTC)), (THIRD, NOON - timedelta(minutes=30))
+    publish(moments(spark, old, new), FRESH, place=place, partition_by=("day",), as_of=NOON)
+    again = publish(moments(spark, old), FRESH, place=place, mode=mode, as_of=NOON)
+    assert fresh(again) == ("passed", 1800.0)
+    nothing = moments(spark).where("day is null")
+    assert fresh(publish(nothing, FRESH, place=place, mode=mode, as_of=NOON)) == ("passed", 1800.0)
+    # Two hours later nothing in it is fresh.
+    later = rejected(moments(spark, old), FRESH, place=place, mode=mode, as_of=NOON + timedelta(hours=2))
+    assert fresh(later) == ("failed", 9000.0)
+    # Nor is it when its fresh rows are replaced, or are all that is to be published.
+    stale = moments(spark, (THIRD, NOON - timedelta(hours=2)))
+    if mode == "overwrite_partitions":
+        assert fresh(rejected(stale, FRESH, place=place, mode=mode, as_of=NOON)) == ("failed", 7200.0)
+    assert fresh(rejected(stale, FRESH, place=place, as_of=NOON)) == ("failed", 7200.0)
 
 
 # --- partitions that are replaced -------------------------------------------------------------------------------------
