@@ -38,7 +38,7 @@ def read_limit(section: Section, key: str, logical: str | None) -> Limit | None:
         return None
     if logical not in TEMPORAL:
         return section.number(key)
-    written = section.report.document.text((*section.path, key))
+    written = section.written(key)
     try:
         if written is not None:
             parse_moment(written, logical)
