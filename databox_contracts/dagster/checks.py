@@ -25,7 +25,6 @@ from databox_contracts.dagster.io import (
 )
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import (
-    CheckGroup,
     check_groups,
     check_specs,
     resolve_contract,
@@ -109,7 +108,7 @@ def build_contract_checks(
         groups = check_groups(contract, table, using)
         effective_modes(contract, table, asset=given_modes)
         own = referenced.of(key)
-        step = CheckStep(key, contract, table, groups, on_violation, samples, source, own, given_modes)
+        step = CheckStep(key, contract, table, using, on_violation, samples, source, own, given_modes)
         checks.append(
             dg.multi_asset_check(
                 name=f"{key.to_python_identifier()}_contract",
@@ -168,7 +167,7 @@ class CheckStep:
     key: dg.AssetKey
     contract: Contract
     dataset: Dataset
-    groups: tuple[CheckGroup, ...]
+    translator: ContractTranslator
     on_violation: str
     samples: int
     source: Source
@@ -187,7 +186,10 @@ class CheckStep:
     def run(self, context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         """Verify the table and report the checks that are selected."""
         selected = {check.name for check in context.selected_asset_check_keys}
-        groups = [group for group in self.groups if group.name in selected]
+        # Made in the run: kept, the rules of a thousand tables would burden every load.
+        groups = [
+            group for group in check_groups(self.contract, self.dataset, self.translator) if group.name in selected
+        ]
         tagged = context.run.tags.get(SCHEMA_MODES_TAG)
         run_modes = parse_modes_text(tagged, whose=f"the tag {SCHEMA_MODES_TAG}") if tagged is not None else None
         table = self.source.open(context.resources)

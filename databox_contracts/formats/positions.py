@@ -351,7 +351,13 @@ def text_of(node: yaml.Node | None) -> str | None:
 
 
 def _mark_position(mark: Any) -> Position:
-    return Position(1, 1) if mark is None else Position(mark.line + 1, mark.column + 1)
+    return Position(1, 1) if mark is None else _shared_position(mark.line + 1, mark.column + 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def _shared_position(line: int, column: int) -> Position:
+    """The same few places make up the positions of all documents."""
+    return Position(line, column)
 
 
 def _shown_tag(tag: str) -> str:
