@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import dagster as dg
 
@@ -36,6 +37,8 @@ from databox_contracts.schema_modes import ModesGiven, effective_modes, narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_SIGNATURE: Final = Signature([Parameter("context", Parameter.POSITIONAL_OR_KEYWORD)])
 
 LoadReferences: TypeAlias = "Callable[[SparkSession], Mapping[str, DataFrame]]"
 
@@ -181,6 +184,8 @@ class CheckStep:
         def compute(context):  # type: ignore[no-untyped-def]
             yield from self.run(context)
 
+        # Dagster asks for it more than a dozen times, and it would be found out anew each time.
+        compute.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
         return compute
 
     def run(self, context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:

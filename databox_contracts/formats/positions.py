@@ -83,13 +83,15 @@ class Document:
         self._places: dict[DataPath, tuple[yaml.Node, yaml.Node]] = {}
         self.data: Any = None if root is None else self._value(root)
 
-    def node(self, mapping: Mapping[str, Any], key: str) -> yaml.Node | None:
-        """The value of an entry as YAML has it, `mapping` being one of those in `data`; None for any other.
+    def node(self, mapping: Mapping[str, Any], key: str | None = None) -> yaml.Node | None:
+        """One of the mappings of `data` as YAML has it, or with `key` the value of its entry; None for any other.
 
         It says the same as its path does, without the way from the root.
         """
         node = self._nodes.get(id(mapping))
-        found = self._entries[id(node)].get(key) if node is not None else None
+        if node is None or key is None:
+            return node
+        found = self._entries[id(node)].get(key)
         return found[1] if found is not None else None
 
     def position(self, path: DataPath) -> Position:
@@ -289,38 +291,32 @@ def _too_many(source: str, position: Position) -> ContractError:
 
 def _check_size(root: yaml.Node, source: str) -> None:
     """Counts what following every alias would give, each shared node once."""
-    counted: dict[int, int] = {}
-    open_nodes: set[int] = set()
+    _count(root, 1, source, {}, set())
 
-    def count(node: yaml.Node, depth: int) -> int:
-        if isinstance(node, yaml.ScalarNode):
-            return 1
-        if id(node) in open_nodes:
-            raise refusal(source, "an alias that contains itself", position_of(node), "write the value out")
-        known = counted.get(id(node))
-        if known is not None:
-            return known
-        if depth > MAX_DEPTH:
-            raise _too_deep(source, position_of(node))
-        open_nodes.add(id(node))
-        total = 1
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                # Most are scalars, and a call for each of them would take half the time.
-                total += 1 if type(key) is yaml.ScalarNode else count(key, depth + 1)
-                total += 1 if type(value) is yaml.ScalarNode else count(value, depth + 1)
-                if total > MAX_NODES:
-                    raise _too_many(source, position_of(node))
-        else:
-            for child in node.value:
-                total += count(child, depth + 1)
-                if total > MAX_NODES:
-                    raise _too_many(source, position_of(node))
-        open_nodes.discard(id(node))
-        counted[id(node)] = total
-        return total
 
-    count(root, 1)
+def _count(node: yaml.Node, depth: int, source: str, counted: dict[int, int], open_nodes: set[int]) -> int:
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) in open_nodes:
+        raise refusal(source, "an alias that contains itself", position_of(node), "write the value out")
+    known = counted.get(id(node))
+    if known is not None:
+        return known
+    if depth > MAX_DEPTH:
+        raise _too_deep(source, position_of(node))
+    open_nodes.add(id(node))
+    total = 1
+    is_mapping = isinstance(node, yaml.MappingNode)
+    for child in node.value:
+        for part in child if is_mapping else (child,):
+            # Most are scalars, and a call for each of them would take half the time.
+            is_scalar = type(part) is yaml.ScalarNode
+            total += 1 if is_scalar else _count(part, depth + 1, source, counted, open_nodes)
+        if total > MAX_NODES:
+            raise _too_many(source, position_of(node))
+    open_nodes.discard(id(node))
+    counted[id(node)] = total
+    return total
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, source: str) -> ContractError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
@@ -30,7 +31,7 @@ class Report:
         self.findings: list[Finding] = list(document.findings)
         # Where something is wrong; a note says only that something is not enforced.
         self.places: set[DataPath] = set()
-        self.asked: dict[DataPath, set[str]] = {}
+        self.asked: defaultdict[DataPath, set[str]] = defaultdict(set)
 
     def add(
         self,
@@ -74,7 +75,7 @@ class Section:
         self.path = path
         self.data = data
         self.field = field
-        self._asked = report.asked.setdefault(path, set())
+        self._asked = report.asked[path]
 
     def __contains__(self, key: str) -> bool:
         self._asked.add(key)
@@ -83,7 +84,8 @@ class Section:
     @property
     def position(self) -> Position:
         """Where the section begins."""
-        return self.report.document.position(self.path)
+        node = self.report.document.node(self.data)
+        return self.report.document.position(self.path) if node is None else position_of(node)
 
     def at(self, *steps: str | int) -> Position:
         """Where the value below this section stands."""
@@ -92,6 +94,10 @@ class Section:
 
     def written(self, *steps: str | int) -> str | None:
         """The scalar below this section as it was written, see `Document.text`."""
+        value = self.data.get(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else None
+        if isinstance(value, str):
+            # Text is what was written.
+            return value
         node = self._node(steps)
         return self.report.document.text((*self.path, *steps)) if node is None else text_of(node)
 
