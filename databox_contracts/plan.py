@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -47,6 +47,7 @@ Path: TypeAlias = tuple[str | Hop, ...]
 """From the table's column down: names of fields as the table has them, and hops into arrays and maps."""
 
 
+_MAYBE_OWN_KEYS: Final = (Unique, DuplicateCount, ForeignKey)
 _OF_NO_ROW: Final = (Completeness, Freshness, Latency, Query, RowCount, Statistic)
 
 
@@ -130,13 +131,15 @@ class Plan:
 def build_plan(contract: Contract, dataset: Dataset) -> Plan:
     """The checks of one dataset of a contract. The same contract always gives the same ids in the same order."""
     pii_class = contract.governance.pii_class
+    ids = _Ids(dataset)
     checks: list[Check] = []
     keyed = _primary_key_fields(dataset)
     for field in dataset.fields:
-        checks.extend(_field_checks(field, (field.column,), (field.name,), pii_class, inherited=False, keyed=keyed))
-    checks.append(Check(id="undeclared", rule=Undeclared()))
-    checks.extend(_dataset_check(dataset, rule, pii_class) for rule in dataset.rules)
-    return Plan(contract, dataset, tuple(_with_ids(dataset, checks)))
+        checks += _field_checks(field, (field.column,), (field.name,), pii_class, inherited=False, keyed=keyed, ids=ids)
+    undeclared = Undeclared()
+    checks.append(Check(id=ids.next(undeclared), rule=undeclared))
+    checks.extend(_dataset_check(dataset, rule, pii_class, ids) for rule in dataset.rules)
+    return Plan(contract, dataset, tuple(checks))
 
 
 def path_inside(fields: Sequence[Field], dotted: str) -> Path | None:
@@ -179,25 +182,27 @@ def _plain(name: str) -> str:
 
 
 def _field_checks(
-    field: Field, path: Path, names: tuple[str, ...], pii_class: str | None, *, inherited: bool, keyed: frozenset[str]
+    field: Field,
+    path: Path,
+    names: tuple[str, ...],
+    pii_class: str | None,
+    *,
+    inherited: bool,
+    keyed: frozenset[str],
+    ids: _Ids,
 ) -> Iterator[Check]:
     hidden = inherited or field.conceals(pii_class)
     dotted = ".".join(names)
     # A value of an object shows its parts, so it is hidden when any of them is.
     masked = hidden or any(_hides_a_part(part, pii_class) for part in field.parts)
 
+    place = ids.place(dotted)
+    type_ = field.type
+
     def check(rule: Rule) -> Check:
-        own_key = isinstance(rule, Unique | DuplicateCount | ForeignKey) and not rule.fields
-        return Check(
-            id=rule.kind,
-            rule=rule,
-            path=path,
-            field=dotted,
-            keys=(path,) if own_key else (),
-            key_names=(dotted,) if own_key else (),
-            type=field.type,
-            masked=masked,
-        )
+        own_key = isinstance(rule, _MAYBE_OWN_KEYS) and not rule.fields
+        keys, key_names = ((path,), (dotted,)) if own_key else ((), ())
+        return Check(ids.next(rule, place), rule, path, dotted, keys, key_names, type_, masked)
 
     if not isinstance(path[-1], Hop):
         yield check(Present(position=field.position))
@@ -213,11 +218,13 @@ def _field_checks(
 
     for part in field.fields:
         inside = (*_without_trailing_item(path, names), part.name)
-        yield from _field_checks(part, (*path, part.column), inside, pii_class, inherited=hidden, keyed=keyed)
+        yield from _field_checks(part, (*path, part.column), inside, pii_class, inherited=hidden, keyed=keyed, ids=ids)
     for hop, part_or_none in ((Hop.ITEM, field.item), (Hop.KEY, field.key), (Hop.VALUE, field.value)):
         if part_or_none is not None:
             inside = (*names, hop.value)
-            yield from _field_checks(part_or_none, (*path, hop), inside, pii_class, inherited=hidden, keyed=keyed)
+            yield from _field_checks(
+                part_or_none, (*path, hop), inside, pii_class, inherited=hidden, keyed=keyed, ids=ids
+            )
 
 
 def _without_trailing_item(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -229,7 +236,7 @@ def _hides_a_part(part: Field, pii_class: str | None) -> bool:
     return part.conceals(pii_class) or any(_hides_a_part(inner, pii_class) for inner in part.parts)
 
 
-def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None) -> Check:
+def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None, ids: _Ids) -> Check:
     names: tuple[str, ...] = getattr(rule, "fields", ())
     ways = [way_to(dataset, name) for name in names]
     trails = [way[1] if way is not None else None for way in ways]
@@ -243,7 +250,7 @@ def _dataset_check(dataset: Dataset, rule: Rule, pii_class: str | None) -> Check
         for trail in trails
     )
     return Check(
-        id=rule.kind,
+        id=ids.next(rule),
         rule=rule,
         field=", ".join(names) or None,
         keys=keys,
@@ -263,19 +270,29 @@ def way_to(dataset: Dataset, name: str) -> tuple[Path, tuple[Field, ...]] | None
     return _way_inside(dataset.fields, _plain(name))
 
 
-def _with_ids(dataset: Dataset, checks: Iterable[Check]) -> Iterator[Check]:
-    """Ids are `dataset.field.rule`, in characters a Dagster check name may have; a repeated one gets a number."""
-    taken: set[str] = set()
-    for check in checks:
-        place = [dataset.name, *(check.field.split(".") if check.path and check.field else ()), check.rule.kind]
-        base = ".".join(_legal(part) for part in place)
+class _Ids:
+    """The ids of a dataset's checks in turn: `dataset.field.rule`, in characters a Dagster check name may have.
+
+    A repeated one gets a number.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = _legal(dataset.name)
+        self._taken: set[str] = set()
+
+    def place(self, field: str) -> str:
+        """How the ids of a field's checks begin; `field` is its dotted name."""
+        return ".".join([self._dataset, *(_legal(part) for part in field.split("."))]) if field else self._dataset
+
+    def next(self, rule: Rule, place: str | None = None) -> str:
+        """The id of the next check, whose rule is about the dataset if it is not at a place of a field."""
+        base = f"{self._dataset if place is None else place}.{_legal(rule.kind)}"
         chosen, count = base, 1
-        while chosen in taken:
+        while chosen in self._taken:
             count += 1
             chosen = f"{base}_{count}"
-        taken.add(chosen)
-        # `replace` takes three times as long, and contracts are loaded by the thousand.
-        yield Check(chosen, check.rule, check.path, check.field, check.keys, check.key_names, check.type, check.masked)
+        self._taken.add(chosen)
+        return chosen
 
 
 @lru_cache(maxsize=65536)

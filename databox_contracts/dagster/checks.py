@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import dagster as dg
 
@@ -25,7 +26,6 @@ from databox_contracts.dagster.io import (
 )
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.specs import (
-    CheckGroup,
     check_groups,
     check_specs,
     resolve_contract,
@@ -37,6 +37,8 @@ from databox_contracts.schema_modes import ModesGiven, effective_modes, narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_SIGNATURE: Final = Signature([Parameter("context", Parameter.POSITIONAL_OR_KEYWORD)])
 
 LoadReferences: TypeAlias = "Callable[[SparkSession], Mapping[str, DataFrame]]"
 
@@ -109,7 +111,7 @@ def build_contract_checks(
         groups = check_groups(contract, table, using)
         effective_modes(contract, table, asset=given_modes)
         own = referenced.of(key)
-        step = CheckStep(key, contract, table, groups, on_violation, samples, source, own, given_modes)
+        step = CheckStep(key, contract, table, using, on_violation, samples, source, own, given_modes)
         checks.append(
             dg.multi_asset_check(
                 name=f"{key.to_python_identifier()}_contract",
@@ -168,7 +170,7 @@ class CheckStep:
     key: dg.AssetKey
     contract: Contract
     dataset: Dataset
-    groups: tuple[CheckGroup, ...]
+    translator: ContractTranslator
     on_violation: str
     samples: int
     source: Source
@@ -182,12 +184,17 @@ class CheckStep:
         def compute(context):  # type: ignore[no-untyped-def]
             yield from self.run(context)
 
+        # Dagster asks for it more than a dozen times, and it would be found out anew each time.
+        compute.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
         return compute
 
     def run(self, context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         """Verify the table and report the checks that are selected."""
         selected = {check.name for check in context.selected_asset_check_keys}
-        groups = [group for group in self.groups if group.name in selected]
+        # Made in the run: kept, the rules of a thousand tables would burden every load.
+        groups = [
+            group for group in check_groups(self.contract, self.dataset, self.translator) if group.name in selected
+        ]
         tagged = context.run.tags.get(SCHEMA_MODES_TAG)
         run_modes = parse_modes_text(tagged, whose=f"the tag {SCHEMA_MODES_TAG}") if tagged is not None else None
         table = self.source.open(context.resources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Final
 
 import dagster as dg
 
@@ -10,6 +11,9 @@ from databox_contracts.dagster.wording import rule_text, type_text
 from databox_contracts.model import Dataset, Field
 from databox_contracts.plan import Check, Plan
 from databox_contracts.rules import HasType, Present, PrimaryKey, Required, Undeclared, Unique
+
+_SHOWN_BY_THE_SCHEMA: Final = (Present, HasType)
+_SHOWN_AS_FLAGS: Final = (Required, Unique)
 
 
 def table_schema(plan: Plan) -> dg.TableSchema:
@@ -42,12 +46,12 @@ def _column(field: Field, checks: list[Check], keys: set[tuple[str, ...]]) -> dg
 
 def _constraint(field: Field, check: Check) -> str | None:
     """The rule as a text, with the place inside the column; None for what schema and flags already say."""
-    if isinstance(check.rule, Present | HasType):
+    if isinstance(check.rule, _SHOWN_BY_THE_SCHEMA):
         return None
     if len(check.path) > 1:
         inside = (check.field or "").removeprefix(f"{field.name}.")
         return f"{inside}: {rule_text(check.rule)}"
-    if isinstance(check.rule, Required | Unique):
+    if isinstance(check.rule, _SHOWN_AS_FLAGS):
         return None
     return rule_text(check.rule)
 

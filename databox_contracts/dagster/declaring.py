@@ -67,6 +67,15 @@ class Told:
     freshness_policy: dg.FreshnessPolicy | None
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The asset of one dataset, its checks, and how its table is made."""
+
+    spec: dg.AssetSpec
+    checks: Sequence[dg.AssetCheckSpec]
+    table: ContractTable
+
+
 def refuse_others(others: Mapping[str, Any], whose: str) -> None:
     """Raises `DataboxError` for arguments of `dagster.asset` that a contracted asset cannot have, and unknown ones."""
     for name, value in others.items():
@@ -99,7 +108,7 @@ def declare_table(
     key: dg.AssetKey | None,
     deps: Sequence[dg.AssetDep],
     documentation: str | None,
-) -> tuple[dg.AssetSpec, ContractTable]:
+) -> Declared:
     """The asset of one dataset. Raises `DataboxError` for what contradicts its contract."""
     effective_modes(contract, dataset, asset=told.schema_modes)
     spec = build_asset_spec(contract, dataset, translator=told.translator, key=key, io_manager_key=told.io_manager_key)
@@ -122,7 +131,7 @@ def declare_table(
         description=told.description or (None if spec.description else documentation),
         owners=told.owners,
         kinds=told.kinds,
-        tags=_tags(spec, told.tags, told.kinds),
+        tags={**_without_kinds(spec.tags), **(told.tags or {})},
         metadata={
             **spec.metadata,
             ON_VIOLATION_METADATA: on_violation,
@@ -135,26 +144,30 @@ def declare_table(
         code_version=told.code_version,
         automation_condition=told.automation_condition,
         freshness_policy=told.freshness_policy,
-    ).replace_attributes(skippable=True, deps=own_deps)
+        skippable=True,
+        deps=own_deps,
+    )
     table = ContractTable(
         spec.key,
         contract,
         dataset,
-        check_groups(contract, dataset, told.translator),
+        told.translator,
         on_violation,
         told.samples,
         told.references,
         told.schema_modes,
         partitions,
     )
-    return spec, table
+    groups = check_groups(contract, dataset, told.translator)
+    checks = check_specs(contract, dataset, groups, spec.key, partitions_def=told.partitions_def)
+    return Declared(spec, checks, table)
 
 
 def assemble(
     told: Told,
     function: Any,
     parameters: Parameters,
-    made: Sequence[tuple[dg.AssetSpec, ContractTable]],
+    made: Sequence[Declared],
     ins: Mapping[str, dg.AssetIn],
     *,
     several: bool,
@@ -163,7 +176,7 @@ def assemble(
     **op_options: Any,
 ) -> dg.AssetsDefinition:
     """The assets of one function. Raises `DataboxError` for reading what the producer does not let it read."""
-    tables = tuple(table for _, table in made)
+    tables = tuple(one.table for one in made)
     step = ContractStep(
         function,
         parameters,
@@ -175,14 +188,8 @@ def assemble(
     require_producers(step, told.consumes, told.approvals)
     assets = dg.multi_asset(
         name=name,
-        specs=[spec for spec, _ in made],
-        check_specs=[
-            check
-            for table in tables
-            for check in check_specs(
-                table.contract, table.dataset, table.groups, table.key, partitions_def=told.partitions_def
-            )
-        ],
+        specs=[one.spec for one in made],
+        check_specs=[check for one in made for check in one.checks],
         can_subset=True,
         # All but the key belongs to the dependency.
         ins={
@@ -222,7 +229,6 @@ def _given(spec: dg.AssetSpec, **attributes: Any) -> dg.AssetSpec:
     return spec.replace_attributes(**{name: value for name, value in attributes.items() if value is not None})
 
 
-def _tags(spec: dg.AssetSpec, tags: Mapping[str, str] | None, kinds: set[str] | None) -> dict[str, str]:
-    # Kinds are tags to Dagster, and those given would be added to those there are.
-    own = {name: value for name, value in spec.tags.items() if kinds is None or not name.startswith("dagster/kind/")}
-    return {**own, **(tags or {})}
+def _without_kinds(tags: Mapping[str, str]) -> dict[str, str]:
+    # Kinds are tags to Dagster, which takes those of a spec along by itself and puts them last.
+    return {name: value for name, value in tags.items() if not name.startswith("dagster/kind/")}

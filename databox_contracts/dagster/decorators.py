@@ -141,7 +141,7 @@ def contract_asset(
         resolved = resolve_contract(contract, beside=function.__code__.co_filename)
         parameters = read_parameters(function)
         all_ins, only_deps = input_keys(parameters, ins or {}, told.consumes, function.__name__)
-        spec, table = declare_table(
+        declared = declare_table(
             told,
             resolved,
             resolved.dataset(dataset),
@@ -154,10 +154,10 @@ def contract_asset(
             told,
             function,
             parameters,
-            [(spec, table)],
+            [declared],
             all_ins,
             several=False,
-            name=spec.key.to_python_identifier(),
+            name=declared.spec.key.to_python_identifier(),
             required_resource_keys=required_resource_keys,
             backfill_policy=backfill_policy,
             retry_policy=retry_policy,

@@ -16,7 +16,8 @@ from databox_contracts.dagster.io import ContractIOManager, require_dataframe, r
 from databox_contracts.dagster.partitions import TablePartitions, selected_keys
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.signatures import Parameters
-from databox_contracts.dagster.specs import CheckGroup
+from databox_contracts.dagster.specs import CheckGroup, check_groups
+from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Mode
 
@@ -30,12 +31,15 @@ Event: TypeAlias = "dg.MaterializeResult[Any] | dg.AssetCheckResult"
 
 @dataclass(frozen=True, slots=True)
 class ContractTable:
-    """One asset, the dataset that its table is, and how that is judged and published."""
+    """One asset, the dataset that its table is, and how that is judged and published.
+
+    `translator` names its checks.
+    """
 
     key: dg.AssetKey
     contract: Contract
     dataset: Dataset
-    groups: tuple[CheckGroup, ...]
+    translator: ContractTranslator
     on_violation: OnViolation
     samples: int
     references: Mapping[str, dg.AssetKey]
@@ -109,7 +113,9 @@ class ContractTable:
 
     def _selected(self, context: dg.AssetExecutionContext) -> list[CheckGroup]:
         selected = {check.name for check in context.selected_asset_check_keys if check.asset_key == self.key}
-        return [group for group in self.groups if group.name in selected]
+        # Made in the run: kept, the rules of a thousand tables would burden every load.
+        groups = check_groups(self.contract, self.dataset, self.translator)
+        return [group for group in groups if group.name in selected]
 
     def _tables(self, manager: ContractIOManager) -> dict[str, DataFrame]:
         # Of a table that refers to itself, the rows that are judged are meant, not those published before.

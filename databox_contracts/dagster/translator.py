@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final, get_args
 
 import dagster as dg
@@ -137,14 +137,13 @@ def _is_owner_address(username: str) -> bool:
 
 
 def _source_metadata(contract: Contract, dataset: Dataset) -> dict[str, Any]:
-    if contract.source is None or not Path(contract.source).is_file():
+    if contract.source is None or not os.path.isfile(contract.source):
         return {}
-    path = Path(contract.source).resolve()
     with warnings.catch_warnings():
         # Code references are in beta, and say so each time.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reference = dg.LocalFileCodeReference(
-            file_path=str(path),
+            file_path=os.path.realpath(contract.source),
             line_number=dataset.position.line if dataset.position is not None else 1,
             label=f"contract {contract.title}",
         )

@@ -22,12 +22,12 @@ def rule_text(rule: Rule) -> str:
     """
     if isinstance(rule, NotEnforced):
         return f"{rule.description or rule.name or 'a promise'} (not enforced: {rule.reason})"
-    given = {name: value for name in _own(type(rule)) if (value := getattr(rule, name)) not in (None, ())}
+    given = [(name, value) for name in _own(type(rule)) if (value := getattr(rule, name)) is not None and value != ()]
     words = rule.kind.replace("_", " ")
     if len(given) == 1:
-        words += f" {_value_text(next(iter(given.values())))}"
+        words += f" {_value_text(given[0][1])}"
     elif given:
-        words += " " + ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in given.items())
+        words += " " + ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in given)
     return words if rule.severity is Severity.ERROR else f"{words} ({rule.severity})"
 
 

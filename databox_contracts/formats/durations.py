@@ -74,7 +74,7 @@ def read_duration(section: Section, key: str) -> float | None:
     value = section.raw(key)
     if value is None:
         return None
-    text = section.report.document.text((*section.path, key))
+    text = section.written(key)
     if text is None:
         section.error(f"{key!r} must be a duration, not {described(value)}", HINT, key)
         return None

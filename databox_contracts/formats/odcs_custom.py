@@ -215,7 +215,7 @@ class CustomProperties:
         section = self.take(name)
         if section is None:
             return None
-        written = section.report.document.text((*section.path, "value"))
+        written = section.written("value")
         if written is not None and written.strip().lower() in ("true", "false"):
             return written.strip().lower() == "true"
         shown = described(section.data["value"])

@@ -66,8 +66,13 @@ class Judged:
     dataset: tuple[Rule, ...] = ()
 
 
+_NONE: Final = Judged()
+
+
 def read_quality(section: Section, subject: Subject) -> Judged:
     """All rules of a `quality` list, in order."""
+    if section.raw("quality") is None:
+        return _NONE
     own: list[Rule] = []
     dataset: list[Rule] = []
     for entry in section.sections("quality"):

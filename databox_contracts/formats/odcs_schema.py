@@ -337,7 +337,7 @@ def _options(section: Section, kind: str | None, type_: DataType | None, rules: 
 def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule]) -> tuple[Field, ...]:
     """The option `required` of an object, as rules of the properties that it lists."""
     options = section.section("logicalTypeOptions")
-    if options is None or "required" not in options.data or options.data["required"] is None:
+    if options is None or options.data.get("required") is None:
         return fields
     names = options.texts("required")
     if not fields:

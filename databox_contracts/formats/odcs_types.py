@@ -208,7 +208,7 @@ def with_time_zone(section: Section, type_: DataType | None) -> tuple[DataType |
 
 def read_spelling(section: Section, kind: str | None, type_: DataType | None) -> dict[str, Any]:
     """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
-    texts = {key: section.report.document.text((*section.path, key)) for key in SPELLING[:2]}
+    texts = {key: section.written(key) for key in SPELLING[:2]}
     written = {key: text for key, text in texts.items() if text is not None and text.strip()}
     section_of_options = section.section("logicalTypeOptions")
     options: dict[str, Any] = {}

@@ -38,7 +38,7 @@ def read_limit(section: Section, key: str, logical: str | None) -> Limit | None:
         return None
     if logical not in TEMPORAL:
         return section.number(key)
-    written = section.report.document.text((*section.path, key))
+    written = section.written(key)
     try:
         if written is not None:
             parse_moment(written, logical)
@@ -50,9 +50,11 @@ def read_limit(section: Section, key: str, logical: str | None) -> Limit | None:
     return None
 
 
-def comparable(limit: Limit, logical: str | None) -> Decimal | date | datetime | time:
+def comparable(limit: Limit, logical: str | None) -> int | Decimal | date | datetime | time:
     """The limit in a form that compares with others of its field."""
-    return parse_moment(limit, logical or "date") if isinstance(limit, str) else Decimal(str(limit))
+    if isinstance(limit, str):
+        return parse_moment(limit, logical or "date")
+    return limit if type(limit) is int else Decimal(str(limit))
 
 
 def read_values(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import yaml
@@ -25,7 +26,6 @@ DataPath: TypeAlias = tuple[str | int, ...]
 
 _Entries: TypeAlias = dict[str, tuple[yaml.Node, yaml.Node]]
 
-_LOADER: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SCALARS: Final = yaml.constructor.SafeConstructor()
 _TAG: Final = "tag:yaml.org,2002:"
 _SEQUENCE: Final = f"{_TAG}seq"
@@ -33,6 +33,24 @@ _MAPPING: Final = f"{_TAG}map"
 _MERGE: Final = f"{_TAG}merge"
 _STRING: Final = f"{_TAG}str"
 _NULL: Final = f"{_TAG}null"
+
+_RESOLVER: Final = yaml.resolver.Resolver()
+_LONGEST_KNOWN: Final = 40
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A loader that remembers what a short plain scalar is: contracts are made of the same few words."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        if kind is yaml.ScalarNode and implicit[0] and len(value) <= _LONGEST_KNOWN:
+            return _plain_tag(value)
+        return super().resolve(kind, value, implicit)
+
+
+@lru_cache(maxsize=4096)
+def _plain_tag(value: str) -> Any:
+    return _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]
+
 
 _START: Final = yaml.Mark("", 0, 0, 0, None, 0)
 _NOTHING: Final = yaml.ScalarNode(_NULL, "", _START, _START)
@@ -61,26 +79,35 @@ class Document:
         self.findings: list[Finding] = []
         self._root = root
         self._entries: dict[int, _Entries] = {}
+        self._nodes: dict[int, yaml.Node] = {}
         self._places: dict[DataPath, tuple[yaml.Node, yaml.Node]] = {}
         self.data: Any = None if root is None else self._value(root)
 
+    def node(self, mapping: Mapping[str, Any], key: str | None = None) -> yaml.Node | None:
+        """One of the mappings of `data` as YAML has it, or with `key` the value of its entry; None for any other.
+
+        It says the same as its path does, without the way from the root.
+        """
+        node = self._nodes.get(id(mapping))
+        if node is None or key is None:
+            return node
+        found = self._entries[id(node)].get(key)
+        return found[1] if found is not None else None
+
     def position(self, path: DataPath) -> Position:
         """Where the value at `path` begins; for a path that is not there, its nearest ancestor that is."""
-        return _position(self._nearest(path)[1])
+        return position_of(self._nearest(path)[1])
 
     def key_position(self, path: DataPath) -> Position:
         """Where the key of the entry at `path` begins; a list item's own beginning."""
-        return _position(self._nearest(path)[0])
+        return position_of(self._nearest(path)[0])
 
     def text(self, path: DataPath) -> str | None:
         """The scalar at `path` as it was written, quotes removed: `3.10` and `NO` stay what they are.
 
         None for a null, for a list or a mapping, and for a path that is not there.
         """
-        node = self._exact(path)
-        if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL:
-            return None
-        return str(node.value)
+        return text_of(self._exact(path))
 
     def quoted(self, path: DataPath) -> bool:
         """Whether the scalar at `path` is written in quotes or as a block, and so is text whatever it looks like."""
@@ -120,12 +147,14 @@ class Document:
 
     def _value(self, node: yaml.Node) -> Any:
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node)
+            return node.value if node.tag == _STRING else self._scalar(node)
         if node.tag not in (_SEQUENCE, _MAPPING):
             raise self._refused(f"the tag {_shown_tag(node.tag)} is not allowed in a contract", node, "remove the tag")
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item) for item in node.value]
-        return {key: self._value(value) for key, (_, value) in self._mapping(node).items()}
+        mapping = {key: self._value(value) for key, (_, value) in self._mapping(node).items()}
+        self._nodes[id(mapping)] = node
+        return mapping
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         make = _SCALAR_VALUES.get(node.tag)
@@ -151,13 +180,13 @@ class Document:
                 continue
             name = self._key(key)
             if name in own:
-                first = _position(own[name][0])
+                first = position_of(own[name][0])
                 self._report(
                     Level.ERROR, f"the key {name!r} stands here again, first in line {first.line}", key, "remove one"
                 )
                 continue
             own[name] = (key, value)
-        entries = own | {name: pair for name, pair in merged.items() if name not in own}
+        entries = own | {name: pair for name, pair in merged.items() if name not in own} if merged else own
         self._entries[id(node)] = entries
         return entries
 
@@ -168,22 +197,24 @@ class Document:
             yield self._mapping(source)
 
     def _key(self, key: yaml.Node) -> str:
+        if isinstance(key, yaml.ScalarNode) and key.tag == _STRING:
+            return str(key.value)
         if not isinstance(key, yaml.ScalarNode) or key.tag == _NULL:
             raise self._refused("a key that is not text", key, "write keys as plain words")
         if key.tag not in _SCALAR_VALUES:
             raise self._refused(f"the tag {_shown_tag(key.tag)} is not allowed in a contract", key, "remove the tag")
         name = str(key.value)
-        if key.tag not in (_STRING, f"{_TAG}value"):
+        if key.tag != f"{_TAG}value":
             self._report(
                 Level.WARNING, f"the key {name} is read as text; other readers of YAML do not", key, f'write "{name}"'
             )
         return name
 
     def _report(self, level: Level, message: str, node: yaml.Node, hint: str) -> None:
-        self.findings.append(Finding(self.source, level, message, _position(node), hint))
+        self.findings.append(Finding(self.source, level, message, position_of(node), hint))
 
     def _refused(self, message: str, node: yaml.Node, hint: str) -> ContractError:
-        return refusal(self.source, message, _position(node), hint)
+        return refusal(self.source, message, position_of(node), hint)
 
 
 def parse_yaml(text: str, source: str) -> Document:
@@ -201,7 +232,7 @@ def parse_yaml(text: str, source: str) -> Document:
     try:
         if size > _LARGE or _may_be_deep(text):
             _check_events(text, source)
-        root = yaml.compose(text, Loader=_LOADER)
+        root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _syntax_error(error, text, source) from None
     except RecursionError:
@@ -236,7 +267,7 @@ def _may_be_deep(text: str) -> bool:
 def _check_events(text: str, source: str) -> None:
     """Stops at the first event that is too deep or too many: composing recurses in C, and without a limit."""
     depth = nodes = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.NodeEvent):
             nodes += 1
             if nodes > MAX_NODES:
@@ -260,33 +291,32 @@ def _too_many(source: str, position: Position) -> ContractError:
 
 def _check_size(root: yaml.Node, source: str) -> None:
     """Counts what following every alias would give, each shared node once."""
-    counted: dict[int, int] = {}
-    open_nodes: set[int] = set()
+    _count(root, 1, source, {}, set())
 
-    def count(node: yaml.Node, depth: int) -> int:
-        if isinstance(node, yaml.ScalarNode):
-            return 1
-        if id(node) in open_nodes:
-            raise refusal(source, "an alias that contains itself", _position(node), "write the value out")
-        known = counted.get(id(node))
-        if known is not None:
-            return known
-        if depth > MAX_DEPTH:
-            raise _too_deep(source, _position(node))
-        open_nodes.add(id(node))
-        total = 1
-        for child in node.value:
-            if isinstance(node, yaml.MappingNode):
-                total += count(child[0], depth + 1) + count(child[1], depth + 1)
-            else:
-                total += count(child, depth + 1)
-            if total > MAX_NODES:
-                raise _too_many(source, _position(node))
-        open_nodes.discard(id(node))
-        counted[id(node)] = total
-        return total
 
-    count(root, 1)
+def _count(node: yaml.Node, depth: int, source: str, counted: dict[int, int], open_nodes: set[int]) -> int:
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) in open_nodes:
+        raise refusal(source, "an alias that contains itself", position_of(node), "write the value out")
+    known = counted.get(id(node))
+    if known is not None:
+        return known
+    if depth > MAX_DEPTH:
+        raise _too_deep(source, position_of(node))
+    open_nodes.add(id(node))
+    total = 1
+    is_mapping = isinstance(node, yaml.MappingNode)
+    for child in node.value:
+        for part in child if is_mapping else (child,):
+            # Most are scalars, and a call for each of them would take half the time.
+            is_scalar = type(part) is yaml.ScalarNode
+            total += 1 if is_scalar else _count(part, depth + 1, source, counted, open_nodes)
+        if total > MAX_NODES:
+            raise _too_many(source, position_of(node))
+    open_nodes.discard(id(node))
+    counted[id(node)] = total
+    return total
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, source: str) -> ContractError:
@@ -304,12 +334,26 @@ def _syntax_error(error: yaml.YAMLError, text: str, source: str) -> ContractErro
     return refusal(source, f"not valid YAML: {problem}", position, hint)
 
 
-def _position(node: yaml.Node) -> Position:
+def position_of(node: yaml.Node) -> Position:
+    """Where it begins."""
     return _mark_position(node.start_mark)
 
 
+def text_of(node: yaml.Node | None) -> str | None:
+    """A scalar as it was written, quotes removed; None for a null and for anything else."""
+    if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL:
+        return None
+    return str(node.value)
+
+
 def _mark_position(mark: Any) -> Position:
-    return Position(1, 1) if mark is None else Position(mark.line + 1, mark.column + 1)
+    return Position(1, 1) if mark is None else _shared_position(mark.line + 1, mark.column + 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def _shared_position(line: int, column: int) -> Position:
+    """The same few places make up the positions of all documents."""
+    return Position(line, column)
 
 
 def _shown_tag(tag: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
+import yaml
+
 from databox_contracts.errors import Finding, Level, Position
-from databox_contracts.formats.positions import DataPath, Document
+from databox_contracts.formats.positions import DataPath, Document, position_of, text_of
 from databox_contracts.rules import Number
 
 _MOST_UNKNOWN: Final = 20
@@ -28,7 +31,7 @@ class Report:
         self.findings: list[Finding] = list(document.findings)
         # Where something is wrong; a note says only that something is not enforced.
         self.places: set[DataPath] = set()
-        self.asked: dict[DataPath, set[str]] = {}
+        self.asked: defaultdict[DataPath, set[str]] = defaultdict(set)
 
     def add(
         self,
@@ -72,7 +75,7 @@ class Section:
         self.path = path
         self.data = data
         self.field = field
-        self._asked = report.asked.setdefault(path, set())
+        self._asked = report.asked[path]
 
     def __contains__(self, key: str) -> bool:
         self._asked.add(key)
@@ -81,11 +84,22 @@ class Section:
     @property
     def position(self) -> Position:
         """Where the section begins."""
-        return self.report.document.position(self.path)
+        node = self.report.document.node(self.data)
+        return self.report.document.position(self.path) if node is None else position_of(node)
 
     def at(self, *steps: str | int) -> Position:
         """Where the value below this section stands."""
-        return self.report.document.position((*self.path, *steps))
+        node = self._node(steps)
+        return self.report.document.position((*self.path, *steps)) if node is None else position_of(node)
+
+    def written(self, *steps: str | int) -> str | None:
+        """The scalar below this section as it was written, see `Document.text`."""
+        value = self.data.get(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else None
+        if isinstance(value, str):
+            # Text is what was written.
+            return value
+        node = self._node(steps)
+        return self.report.document.text((*self.path, *steps)) if node is None else text_of(node)
 
     def raw(self, key: str) -> Any:
         """The value as it is, of whatever kind."""
@@ -109,7 +123,7 @@ class Section:
         if isinstance(value, list | dict):
             self.error(f"{key!r} must be text, not {described(value)}", f"write {key}: some text", key)
             return None
-        written = self.report.document.text((*self.path, key))
+        written = self.written(key)
         self.warning(f"{key!r} is {described(value)} and is read as the text {written!r}", "put it in quotes", key)
         return written
 
@@ -161,9 +175,12 @@ class Section:
 
     def tried_number(self, *steps: str | int) -> Number | None:
         """The finite number below this section; None, and no finding, for anything else."""
-        path = (*self.path, *steps)
-        document = self.report.document
-        return _number(self._below(steps), document.text(path) or "", quoted=document.quoted(path))
+        value, written = self._below(steps), self.written(*steps) or ""
+        if isinstance(value, bool) or ":" in written:
+            return None
+        if isinstance(value, int):
+            return value
+        return None if self.report.document.quoted((*self.path, *steps)) else _number(value, written)
 
     # --- collections --------------------------------------------------------------------------------------------------
 
@@ -254,6 +271,12 @@ class Section:
         position = document.key_position(path) if at_key else document.position(path)
         self.report.add(level, path, message, hint, field=self.field, position=position)
 
+    def _node(self, steps: tuple[str | int, ...]) -> yaml.Node | None:
+        """The value of an entry of the section's own as YAML has it; None for what is further below."""
+        if len(steps) != 1 or not isinstance(steps[0], str):
+            return None
+        return self.report.document.node(self.data, steps[0])
+
     def _below(self, steps: Iterable[str | int]) -> Any:
         value: Any = self.data
         for step in steps:
@@ -302,12 +325,8 @@ def _label(steps: tuple[str | int, ...]) -> str:
     return f"{names[-1]!r}" if isinstance(steps[-1], str) else f"a value of {names[-1]!r}"
 
 
-def _number(value: Any, written: str, *, quoted: bool) -> Number | None:
-    if isinstance(value, bool) or ":" in written:
-        return None
-    if isinstance(value, int):
-        return value
-    if quoted or not _NUMBER.fullmatch(written):
+def _number(value: Any, written: str) -> Number | None:
+    if not _NUMBER.fullmatch(written):
         return None
     exact = Decimal(written.replace("_", ""))
     if isinstance(value, str) and exact == exact.to_integral_value() and abs(exact.adjusted()) < 30:

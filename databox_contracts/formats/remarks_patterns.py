@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from databox_contracts.errors import Finding, Level, Position
 from databox_contracts.formats.backtracking import is_exponential
@@ -10,6 +11,8 @@ from databox_contracts.formats.outline import Outline
 from databox_contracts.model import Contract
 from databox_contracts.patterns import PatternError, to_java
 from databox_contracts.rules import InvalidCount, Pattern
+
+_WITH_PATTERN: Final = (Pattern, InvalidCount)
 
 
 def patterns_of(contract: Contract) -> Iterator[tuple[str, Position | None, str | None]]:
@@ -20,7 +23,7 @@ def patterns_of(contract: Contract) -> Iterator[tuple[str, Position | None, str 
 def _patterns(outline: Outline) -> Iterator[tuple[str, Position | None, str | None]]:
     for placed in outline.rules:
         rule = placed.rule
-        if isinstance(rule, Pattern | InvalidCount) and rule.pattern is not None:
+        if isinstance(rule, _WITH_PATTERN) and rule.pattern is not None:
             yield rule.pattern, placed.position, placed.name
 
 

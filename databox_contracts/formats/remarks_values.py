@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from databox_contracts import rules
 from databox_contracts.datatypes import DataType, Family
@@ -21,6 +21,7 @@ from databox_contracts.row_rules import is_judged, keeps
 from databox_contracts.rules import Rule
 
 _NUMERIC: Final = (Family.INTEGER, Family.NUMBER, Family.DECIMAL)
+_NUMBERS: Final = (int, float, Decimal)
 _TEMPORAL: Final = {Family.DATE: "date", Family.TIMESTAMP: "timestamp", Family.TIME: "time"}
 _PLAIN: Final = (Family.STRING, Family.BOOLEAN, *_NUMERIC, *_TEMPORAL)
 
@@ -213,8 +214,7 @@ def _range(type_: DataType | None) -> tuple[Any, Any]:
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(NamedTuple):
     """One end of a range: its value, whether a value may be there, and the rule."""
 
     value: Any
@@ -297,9 +297,10 @@ def _words(rule: Rule) -> str:
 
 def _leave_nothing(low: _End, high: _End) -> bool:
     least, most = low.value, high.value
-    if isinstance(least, int | float | Decimal) and isinstance(most, int | float | Decimal):
-        if type(least) is not int or type(most) is not int:
-            least, most = Decimal(str(least)), Decimal(str(most))
+    if type(least) is int and type(most) is int:
+        pass
+    elif isinstance(least, _NUMBERS) and isinstance(most, _NUMBERS):
+        least, most = Decimal(str(least)), Decimal(str(most))
     elif type(least) is not type(most) or isinstance(least, str):
         return False
     return bool(least > most or (least == most and not (low.inclusive and high.inclusive)))

@@ -210,7 +210,7 @@ def _completeness(section: Section, key: str, dataset: Dataset) -> Iterator[Soda
 def _percent(section: Section, key: str) -> Number | None:
     """A number from 0 to 100, with or without a percent sign."""
     section.raw(key)
-    written = (section.report.document.text((*section.path, key)) or "").strip()
+    written = (section.written(key) or "").strip()
     value = section.tried_number(key)
     if value is None and re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?\s*%?", written):
         value = float(written.rstrip("% "))

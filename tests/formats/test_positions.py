@@ -5,7 +5,7 @@ import time
 import pytest
 
 from databox_contracts.errors import ContractError, Level, Position
-from databox_contracts.formats.positions import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml
+from databox_contracts.formats.positions import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, position_of, text_of
 
 DOCUMENT = """\
 version: 3.10
@@ -198,3 +198,19 @@ def test_the_limits_are_inclusive():
 
 def test_an_alias_used_often_but_harmlessly_is_read():
     assert parse("a: &a [1, 2]\nb: [*a, *a, *a]\n").data["b"] == [[1, 2], [1, 2], [1, 2]]
+
+
+def test_an_entry_of_a_mapping_is_the_one_on_its_path():
+    document = parse(DOCUMENT)
+    for path, mapping in (
+        ((), document.data),
+        (("list", 1), document.data["list"][1]),
+        (("merged",), document.data["merged"]),
+    ):
+        for key in mapping:
+            node = document.node(mapping, key)
+            assert node is not None
+            assert position_of(node) == document.position((*path, key))
+            assert text_of(node) == document.text((*path, key))
+        assert document.node(mapping, "nothing") is None
+    assert document.node({"version": 1}, "version") is None
