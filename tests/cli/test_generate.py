@@ -272,6 +272,7 @@ def test_what_could_not_run_exits_with_2_and_one_sentence(
     assert err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_in_a_terminal_only_the_contract_is_printed() -> None:
     command = [sys.executable, "-m", "databox_contracts", "generate", "--data", str(EXAMPLES / "airlines.csv.gz")]
     answer = subprocess.run([*command, "--master", "local[2]"], capture_output=True, text=True, timeout=300)

@@ -215,6 +215,7 @@ def test_what_became_of_the_rows_is_reported_with_the_publication(job, tmp_path)
     assert (found.check_name, found.passed, found.severity) == ("contract", False, dg.AssetCheckSeverity.WARN)
 
 
+@pytest.mark.full
 def test_a_job_that_reports_nothing_has_not_made_its_table(job):
     done = job.launch(GOOD, silent=True)
     assert not done.success

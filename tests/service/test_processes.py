@@ -229,14 +229,8 @@ def test_its_log_and_process_list_have_no_secret(server):
     assert token not in Path(f"/proc/{server.process.pid}/cmdline").read_text()
 
 
-def test_https(tmp_path, serving, monkeypatch):
-    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
-    )
-    made = subprocess.run([*command.split(), "-out", certificate, "-keyout", key], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("no openssl makes a certificate here")
+def test_https(tmp_path, serving, monkeypatch, certificate_pair):
+    certificate, key = certificate_pair
     arguments = ("--certificate", str(certificate), "--key", str(key))
     with serving(str(tmp_path / "registry.db"), tmp_path, *arguments) as running:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

@@ -513,7 +513,6 @@ ADDING = textwrap.dedent(
 @pytest.mark.parametrize(
     ("kills", "mode"),
     [
-        (3, "append"),
         pytest.param(20, "append", marks=pytest.mark.full),
         pytest.param(20, "overwrite_partitions", marks=pytest.mark.full),
     ],

@@ -298,6 +298,7 @@ def test_stopping_ends_every_server_of_the_directory(crowd: list[Client], direct
     assert server_status(directory) == ()
 
 
+@pytest.mark.full
 def test_a_client_whose_server_dies_is_told_and_gets_a_new_one_that_ends_by_itself(
     clients: Callable[..., Client], tmp_path: Path
 ) -> None:

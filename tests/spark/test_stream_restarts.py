@@ -169,6 +169,7 @@ def be_killed(folder: Path, step: str, count: int) -> None:
     assert process.returncode == -signal.SIGKILL, err
 
 
+@pytest.mark.full
 def test_a_stream_killed_between_its_commits_goes_on_where_it_was(tmp_path: Path) -> None:
     make_source(tmp_path)
     be_killed(tmp_path, "pointed", 2)
