@@ -29,6 +29,7 @@ from databox_contracts.dagster.specs import (
     check_groups,
     check_specs,
     resolve_contract,
+    selected_groups,
 )
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.errors import DataboxError
@@ -191,10 +192,7 @@ class CheckStep:
     def run(self, context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         """Verify the table and report the checks that are selected."""
         selected = {check.name for check in context.selected_asset_check_keys}
-        # Made in the run: kept, the rules of a thousand tables would burden every load.
-        groups = [
-            group for group in check_groups(self.contract, self.dataset, self.translator) if group.name in selected
-        ]
+        groups = selected_groups(self.contract, self.dataset, self.translator, selected)
         tagged = context.run.tags.get(SCHEMA_MODES_TAG)
         run_modes = parse_modes_text(tagged, whose=f"the tag {SCHEMA_MODES_TAG}") if tagged is not None else None
         table = self.source.open(context.resources)

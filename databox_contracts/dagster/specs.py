@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -84,6 +84,13 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
 
     checks = plan_of(contract, dataset).checks
     return tuple(CheckGroup(name, group) for name, group in grouped(checks, name_of).items())
+
+
+def selected_groups(
+    contract: Contract, dataset: Dataset, translator: ContractTranslator, names: Collection[str]
+) -> list[CheckGroup]:
+    """Those of the names that a run selected, in order; made in the run, since a load would have to keep all rules."""
+    return [group for group in check_groups(contract, dataset, translator) if group.name in names]
 
 
 def check_specs(

@@ -16,7 +16,7 @@ from databox_contracts.dagster.io import ContractIOManager, require_dataframe, r
 from databox_contracts.dagster.partitions import TablePartitions, selected_keys
 from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.signatures import Parameters
-from databox_contracts.dagster.specs import CheckGroup, check_groups
+from databox_contracts.dagster.specs import CheckGroup, selected_groups
 from databox_contracts.dagster.translator import ContractTranslator
 from databox_contracts.errors import DataboxError
 from databox_contracts.model import Contract, Dataset, Mode
@@ -113,9 +113,7 @@ class ContractTable:
 
     def _selected(self, context: dg.AssetExecutionContext) -> list[CheckGroup]:
         selected = {check.name for check in context.selected_asset_check_keys if check.asset_key == self.key}
-        # Made in the run: kept, the rules of a thousand tables would burden every load.
-        groups = check_groups(self.contract, self.dataset, self.translator)
-        return [group for group in groups if group.name in selected]
+        return selected_groups(self.contract, self.dataset, self.translator, selected)
 
     def _tables(self, manager: ContractIOManager) -> dict[str, DataFrame]:
         # Of a table that refers to itself, the rows that are judged are meant, not those published before.

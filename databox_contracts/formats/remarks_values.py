@@ -297,10 +297,9 @@ def _words(rule: Rule) -> str:
 
 def _leave_nothing(low: _End, high: _End) -> bool:
     least, most = low.value, high.value
-    if type(least) is int and type(most) is int:
-        pass
-    elif isinstance(least, _NUMBERS) and isinstance(most, _NUMBERS):
-        least, most = Decimal(str(least)), Decimal(str(most))
+    if isinstance(least, _NUMBERS) and isinstance(most, _NUMBERS):
+        if type(least) is not int or type(most) is not int:
+            least, most = Decimal(str(least)), Decimal(str(most))
     elif type(least) is not type(most) or isinstance(least, str):
         return False
     return bool(least > most or (least == most and not (low.inclusive and high.inclusive)))

@@ -141,7 +141,7 @@ class Replacement:
         """The rows that stay in the table beside those that are published; None where there are none."""
         if self.published is not None:
             return self.published
-        near = [inside for inside in self.base.rows if self.stays(inside)] if self.base is not None else []
+        near = self._that_stay()
         return self.base.read(near) if self.base is not None and near else None
 
     def place_of(self, columns: Mapping[str, Column]) -> list[Column]:
@@ -173,10 +173,11 @@ class Replacement:
         staying = self.staying()
         return staying.unionByName(rows) if staying is not None else None
 
+    def _that_stay(self) -> list[str]:
+        return [inside for inside in self.base.rows if self.stays(inside)] if self.base is not None else []
+
     def _neighbours(self) -> list[str]:
-        if self.base is None:
-            return []
-        staying = [inside for inside in self.base.rows if self.stays(inside)]
+        staying = self._that_stay()
         if self.by_partition:
             return [inside for inside in staying if self.partitioning.at(inside) in self.written]
         return staying

@@ -368,8 +368,8 @@ def test_how_long_to_wait(header, seconds):
     assert _asked_for(header) == seconds
 
 
-def test_a_certificate_that_nobody_knows(tmp_path, httpserver_ssl_pair):
-    certificate, key = httpserver_ssl_pair
+def test_a_certificate_that_nobody_knows(tmp_path, certificate_pair):
+    certificate, key = certificate_pair
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
 
@@ -390,11 +390,6 @@ def test_a_service_that_speaks_no_tls():
 
     with listening(answer) as (port, _), pytest.raises(RegistryError, match="no encrypted connection to"):
         RegistryClient(f"https://127.0.0.1:{port}").consumers()
-
-
-@pytest.fixture(scope="module")
-def httpserver_ssl_pair(certificate_pair):
-    return certificate_pair
 
 
 # --- problems ---

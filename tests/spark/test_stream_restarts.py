@@ -170,14 +170,6 @@ def be_killed(folder: Path, step: str, count: int) -> None:
 
 
 @pytest.mark.full
-def test_a_stream_killed_between_its_commits_goes_on_where_it_was(tmp_path: Path) -> None:
-    make_source(tmp_path)
-    be_killed(tmp_path, "pointed", 2)
-    finish(tmp_path)
-    assert found(tmp_path) == expected()
-
-
-@pytest.mark.full
 def test_a_stream_killed_twice_goes_on_where_it_was(tmp_path: Path) -> None:
     make_source(tmp_path)
     be_killed(tmp_path, "held", 2)
