@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 settings.register_profile("suite", derandomize="DATABOX_TEST_RANDOM" not in os.environ, deadline=None)
 settings.load_profile("suite")
 
+# Java processes here work on little data for a short time: C2 would take more from two cores than it gives back.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")
 CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": 2}
 
