@@ -236,7 +236,7 @@ class _Applying:
         changes: dict[str, Any] = {
             "metadata": {
                 **known,
-                **lineage_metadata(dataset, [dep.asset_key for dep in spec.deps]),
+                **lineage_metadata(dataset, spec.deps),
                 **spec.metadata,
             },
             "tags": {

@@ -17,7 +17,7 @@ from databox_contracts.dagster.progress import logged_progress
 from databox_contracts.dagster.registries import RegistryGiven, named_location, opened, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
-from databox_contracts.dagster.watching import table_facts, watched_tables
+from databox_contracts.dagster.watching import table_facts, watched_tables, watching_check
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.errors import DataboxError
 from databox_contracts.results import Verdict
@@ -96,14 +96,15 @@ def build_contract_audit_schedule(
     )
     audit = Audit(check_name, registry, modes, on_divergence)
     checks = [
-        dg.multi_asset_check(
-            name=f"{table.key.to_python_identifier()}_{check_name}",
-            specs=[_check_spec(table, check_name)],
-            required_resource_keys={table.source.resource_key},
+        watching_check(
+            table,
+            check_name,
+            audit.compute(table),
+            description=f"Contract {contract_text(table.contract)} is what the table has, and what is registered.",
             retry_policy=retry_policy,
             op_tags=op_tags,
             pool=pool,
-        )(audit.compute(table))
+        )
         for table in tables
     ]
     return scheduled(
@@ -114,15 +115,6 @@ def build_contract_audit_schedule(
         default_status=default_status,
         description="Compares contracts with the tables there are, and with what is registered.",
         tags=tags,
-    )
-
-
-def _check_spec(table: ContractedTable, name: str) -> dg.AssetCheckSpec:
-    return dg.AssetCheckSpec(
-        name=name,
-        asset=table.key,
-        description=f"Contract {contract_text(table.contract)} is what the table has, and what is registered.",
-        metadata=table_facts(table),
     )
 
 

@@ -137,7 +137,7 @@ def declare_table(
             ON_VIOLATION_METADATA: on_violation,
             **({SCHEMA_MODES_METADATA: dg.MetadataValue.json(told.schema_modes)} if told.schema_modes else {}),
             **_consumes_metadata(told.consumes),
-            **lineage_metadata(dataset, [dep.asset_key for dep in own_deps]),
+            **lineage_metadata(dataset, own_deps),
             **(told.metadata or {}),
             **({PARTITION_METADATA: partitions.expression} if partitions is not None else {}),
         },

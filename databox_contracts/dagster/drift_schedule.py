@@ -12,13 +12,13 @@ import dagster as dg
 
 from databox_contracts.baselines import BaselineStore, DirectoryBaselineStore
 from databox_contracts.contact_secrets import refuse_secrets
-from databox_contracts.dagster.contracted_tables import AssetOrKey, ContractedTable, ContractOrPath, Load
+from databox_contracts.dagster.contracted_tables import AssetOrKey, ContractOrPath, Load
 from databox_contracts.dagster.drift_messages import Told
 from databox_contracts.dagster.drift_sampling import UPDATE_BASELINE_TAG, Sampling
 from databox_contracts.dagster.registries import RegistryGiven, require_database
 from databox_contracts.dagster.scheduling import scheduled
 from databox_contracts.dagster.translator import ContractTranslator
-from databox_contracts.dagster.watching import table_facts, watched_tables
+from databox_contracts.dagster.watching import watched_tables, watching_check
 from databox_contracts.dagster.wording import contract_text
 from databox_contracts.drift import DriftThresholds
 from databox_contracts.errors import DataboxError
@@ -135,14 +135,16 @@ def build_drift_schedule(
         clock=clock,
     )
     checks = [
-        dg.multi_asset_check(
-            name=f"{table.key.to_python_identifier()}_{check_name}",
-            specs=[_check_spec(table, check_name)],
-            required_resource_keys={table.source.resource_key},
+        watching_check(
+            table,
+            check_name,
+            sampling.compute(table),
+            description=f"Recent rows keep contract {contract_text(table.contract)}, and look like the baseline. To"
+            f' accept what drifted, run this check with the tag {UPDATE_BASELINE_TAG}: "true".',
             retry_policy=retry_policy,
             op_tags=op_tags,
             pool=pool,
-        )(sampling.compute(table))
+        )
         for table in tables
     ]
     return scheduled(
@@ -153,14 +155,4 @@ def build_drift_schedule(
         default_status=default_status,
         description="Samples contracted tables: do they keep their contracts, and look as they used to?",
         tags=tags,
-    )
-
-
-def _check_spec(table: ContractedTable, name: str) -> dg.AssetCheckSpec:
-    return dg.AssetCheckSpec(
-        name=name,
-        asset=table.key,
-        description=f"Recent rows keep contract {contract_text(table.contract)}, and look like the baseline. To accept"
-        f' what drifted, run this check with the tag {UPDATE_BASELINE_TAG}: "true".',
-        metadata=table_facts(table),
     )

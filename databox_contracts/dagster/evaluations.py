@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from databox_contracts.check_reports import MOST_NAMED, check_report, contract_facts, rule_records, sentence
+from databox_contracts.dagster.lineage_metadata import lineage_metadata
 from databox_contracts.dagster.progress import Scans
 from databox_contracts.dagster.result_tables import discarded_table, partitions_table, rules_table
 from databox_contracts.dagster.specs import CheckGroup
 from databox_contracts.dagster.wording import contract_text
-from databox_contracts.model import Contract
+from databox_contracts.model import Contract, Dataset
 from databox_contracts.results import CheckResult, Status, Verdict
 from databox_contracts.schema_modes import ModesGiven
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from databox_contracts.spark import Publication
+    from databox_contracts.spark.column_sources import Sources
     from databox_contracts.spark.modes import Counts
     from databox_contracts.spark.per_partition import PartitionOutcome
     from databox_contracts.spark.progress import OnProgress
@@ -35,7 +37,8 @@ class Evaluation:
     `publication` is None where a published table was only read; `readable_version` is then the one that was read, None
     for a table that is not ours, and `would_discard` says what the schema modes in force would have left out of it, if
     anything. `lenient` says that violations do not stop anything: they were let through or held. `outcomes` are those
-    of each partition, where several were looked at, `scans` how often rows or columns were read to judge them.
+    of each partition, where several were looked at, `scans` how often rows or columns were read to judge them;
+    `sources` are the columns that were taken from others as they are.
     """
 
     contract: Contract
@@ -47,6 +50,7 @@ class Evaluation:
     would_discard: Counts | None = None
     outcomes: tuple[PartitionOutcome, ...] = ()
     scans: int | None = None
+    sources: Sources = field(default_factory=dict)
 
     @property
     def left_out(self) -> str:
@@ -75,8 +79,13 @@ class Evaluation:
             **({"scans": self.scans} if self.scans is not None else {}),
         }
 
-    def materialization(self, key: dg.AssetKey) -> dg.MaterializeResult[Any]:
-        """The materialization of a published table; it says so where violations were let through or rows held."""
+    def materialization(
+        self, key: dg.AssetKey, dataset: Dataset, deps: Iterable[dg.AssetDep]
+    ) -> dg.MaterializeResult[Any]:
+        """The materialization of a published table; it says so where violations were let through or rows held.
+
+        `deps` are what the asset reads.
+        """
         publication = self.publication
         assert publication is not None
         return dg.MaterializeResult(
@@ -86,6 +95,7 @@ class Evaluation:
                 "path": dg.MetadataValue.path(str(publication.place)),
                 "contract_holds": self.verdict.passed,
                 **self.metadata(),
+                **lineage_metadata(dataset, deps, self.sources),
             },
         )
 

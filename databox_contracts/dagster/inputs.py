@@ -32,6 +32,10 @@ def read_input(manager: ContractIOManager, context: dg.InputContext) -> DataFram
     `ReaderContractError` where it is not what its reader needs.
     """
     df, _, facts = open_version(manager, context.asset_key)
+    if manager.column_lineage:
+        from databox_contracts.spark.column_sources import marked
+
+        df = marked(df, context.asset_key.path)
     if context.has_asset_partitions:
         df = _partitions(df, facts, context)
     consumed = _consumed(context)

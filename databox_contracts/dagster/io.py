@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: Dagster looks at the annotations of a resource while its class is made.
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +58,10 @@ class ContractIOManager(dg.ConfigurableIOManager):
     (`evolve`, `freeze`, `discard_row`, `discard_value`) or a mapping from some of `tables`, `columns`, `data_type`. An
     asset's own goes before it, a run's tag `databox/schema_modes` before both.
 
+    With `column_lineage`, columns of inputs carry in their metadata which asset's they are, and a materialization says
+    which columns it took from which: selected, renamed, joined or grouped by, under whatever name. What is computed is
+    for the contract to say.
+
     `spark` is any resource with a `spark_session`, such as `SharedSparkResource` or dagster-pyspark's
     `LazyPySparkResource`, or a Spark session itself.
     """
@@ -66,6 +70,8 @@ class ContractIOManager(dg.ConfigurableIOManager):
     format: str = Field(default="parquet", description="What the next versions' files are: parquet, orc, json, csv.")
     spark: dg.ResourceDependency[Any]
     schema_modes: dict[str, str] = Field(default={}, description="What becomes of data that a contract does not know.")
+
+    column_lineage: bool = Field(default=False, description="Whether a table says which columns it took as they are.")
 
     @field_validator("schema_modes", mode="before")
     @classmethod
@@ -150,7 +156,8 @@ class ContractIOManager(dg.ConfigurableIOManager):
             context.log.warning(published.left_out)
         elif not published.lenient:
             raise published.failure(key)
-        context.add_output_metadata(dict(published.materialization(key).metadata or {}))
+        made = published.materialization(key, contract.dataset(dataset), _deps(context))
+        context.add_output_metadata(dict(made.metadata or {}))
 
     def publish(
         self,
@@ -173,13 +180,15 @@ class ContractIOManager(dg.ConfigurableIOManager):
         With `partition_by` the rows replace those of `partitions` (a value for each of the columns) and no others.
         """
         from databox_contracts.spark import publish
+        from databox_contracts.spark.column_sources import sources, unmarked
 
         started = time.monotonic()
+        taken = sources(df) if self.column_lineage else {}
         scans = Scans(progress)
         publication: Publication
         try:
             publication = publish(
-                df,
+                unmarked(df) if taken else df,
                 contract,
                 dataset,
                 place=self.place(asset_key),
@@ -203,6 +212,7 @@ class ContractIOManager(dg.ConfigurableIOManager):
             lenient=publication.published,
             outcomes=publication.partitions,
             scans=scans.count,
+            sources=taken,
         )
 
 
@@ -269,6 +279,14 @@ def _run_tags(context: dg.OutputContext) -> Mapping[str, str]:
         # A context that was built by hand belongs to no run.
         return {}
     return tags
+
+
+def _deps(context: dg.OutputContext) -> Iterable[dg.AssetDep]:
+    try:
+        return context.asset_spec.deps
+    except dg.DagsterInvariantViolationError:
+        # Nor is it known of which asset's definition it is.
+        return ()
 
 
 def _text(context: dg.OutputContext, name: str) -> str | None:

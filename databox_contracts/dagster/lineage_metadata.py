@@ -1,34 +1,44 @@
-"""Which columns a table's columns are made of, by what its contract says of their sources, as Dagster shows lineage."""
+"""Which columns a table's columns are made of, as Dagster shows it: what its contract says, and what Spark knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
 
 from databox_contracts.model import Dataset
 
+if TYPE_CHECKING:
+    from databox_contracts.spark.column_sources import Sources
 
-def lineage_metadata(dataset: Dataset, upstream: Iterable[dg.AssetKey]) -> dict[str, Any]:
-    """`dagster/column_lineage`, where the contract names source columns of assets that this one reads.
+LINEAGE_METADATA: Final = "dagster/column_lineage"
+
+
+def lineage_metadata(dataset: Dataset, deps: Iterable[dg.AssetDep], taken: Sources | None = None) -> dict[str, Any]:
+    """`dagster/column_lineage`, where the contract names source columns of assets that this one reads, and of a table
+    that was made, which columns are `taken` from others as they are.
 
     A source is written `weather.hourly.temp` or, where only one of the assets ends so, `hourly.temp`. What names no
-    column of such an asset is kept under `contract_sources`.
+    column of such an asset is kept under `contract_sources`. Keys are those of `deps`, which Dagster completes
+    (`hourly` to `weather/hourly`) no sooner than in a run.
     """
-    known = list(dict.fromkeys(upstream))
-    deps: dict[str, list[dg.TableColumnDep]] = {}
+    upstream = list(dict.fromkeys(dep.asset_key for dep in deps))
+    columns: dict[str, list[dg.TableColumnDep]] = {}
     others: dict[str, list[str]] = {}
     for field in dataset.fields:
         for source in field.sources:
-            found = list(_columns(source, known))
+            found = list(_columns(source, upstream))
             if len(found) == 1:
-                deps.setdefault(field.column, []).extend(found)
+                columns.setdefault(field.column, []).extend(found)
             else:
                 others.setdefault(field.column, []).append(source)
+    for column, (path, name) in (taken or {}).items():
+        columns.setdefault(column, []).append(dg.TableColumnDep(asset_key=dg.AssetKey(path), column_name=name))
     shown: dict[str, Any] = {}
-    if deps:
-        shown["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=deps)
+    if columns:
+        by_column = {column: list(dict.fromkeys(found)) for column, found in columns.items()}
+        shown[LINEAGE_METADATA] = dg.TableColumnLineage(deps_by_column=by_column)
     if others:
         shown["contract_sources"] = dg.MetadataValue.json(others)
     return shown

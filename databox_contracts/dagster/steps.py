@@ -82,7 +82,7 @@ class ContractTable:
             return
         log = context.log.info if evaluation.verdict.passed else context.log.warning
         log(evaluation.verdict.summary())
-        yield evaluation.materialization(self.key)
+        yield evaluation.materialization(self.key, self.dataset, context.assets_def.get_asset_spec(self.key).deps)
         yield from evaluation.results(self.key, groups)
 
     def check(self, context: dg.AssetExecutionContext, manager: ContractIOManager) -> Iterator[Event | dg.Failure]:

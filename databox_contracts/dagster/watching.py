@@ -1,8 +1,8 @@
-"""The tables that a schedule looks at."""
+"""The tables that a schedule looks at, and the check of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import dagster as dg
@@ -52,3 +52,25 @@ def table_facts(table: ContractedTable) -> dict[str, Any]:
         "contract_owner": table.contract.owning_team or "none declared",
         "contract_dataset": table.dataset.name,
     }
+
+
+def watching_check(
+    table: ContractedTable,
+    name: str,
+    compute: Callable[..., Any],
+    *,
+    description: str,
+    retry_policy: dg.RetryPolicy | None,
+    op_tags: Mapping[str, Any] | None,
+    pool: str | None,
+) -> dg.AssetChecksDefinition:
+    """The check of that name on the table's asset, which blocks nothing; `compute` is its op, with the last three."""
+    check = dg.AssetCheckSpec(name=name, asset=table.key, description=description, metadata=table_facts(table))
+    return dg.multi_asset_check(
+        name=f"{table.key.to_python_identifier()}_{name}",
+        specs=[check],
+        required_resource_keys={table.source.resource_key},
+        retry_policy=retry_policy,
+        op_tags=op_tags,
+        pool=pool,
+    )(compute)
