@@ -66,8 +66,10 @@ def table(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFra
     """Through Arrow, which starts no Python worker."""
     struct = T.StructType.fromDDL(ddl)
     assert isinstance(struct, T.StructType)
+    if not rows:
+        return spark.createDataFrame([], struct)
     schema = to_arrow_schema(struct, timezone="UTC")
-    values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    values = list(zip(*rows, strict=True))
     columns = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(columns, schema=schema))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from contextlib import redirect_stdout
 from decimal import Decimal
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -277,7 +279,9 @@ def test_the_same_whatever_the_partitioning_as_an_oracle_says(spark: SparkSessio
 
 
 def plan_of(df: DataFrame) -> str:
-    return df._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    with redirect_stdout(StringIO()) as printed:
+        df.explain()
+    return printed.getvalue()
 
 
 def test_several_keys_take_one_query_and_nothing_more_where_all_match(
