@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import DoubleType, FloatType, MapType
+from pyspark.sql.types import MapType
 
 from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import holds, type_text
+from databox_contracts.spark.zeros import one_zero
 
 MEMORY: Final = 128 * 2**20
 """So many bytes of hashes, 8 for each row and key, are brought to the driver and sorted there; Spark groups more."""
@@ -128,10 +129,7 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     for part, field in zip(key, view.select(*key).schema.fields, strict=True):
         if any(holds(field.dataType, kind) for kind in _INCOMPARABLE):
             raise NotEvaluableError(f"Spark cannot compare values of type {type_text(field.dataType)}")
-        # 0.0 and -0.0 are one value to a comparison and two to a hash.
-        parts.append(
-            part + F.lit(0.0).cast(field.dataType) if isinstance(field.dataType, DoubleType | FloatType) else part
-        )
+        parts.append(one_zero(part, field.dataType))
     return parts
 
 

@@ -35,6 +35,7 @@ from databox_contracts.plan import Hop, Path
 from databox_contracts.rules import Rule, Scalar
 from databox_contracts.spark.compat import try_cast
 from databox_contracts.spark.schema import type_text
+from databox_contracts.spark.zeros import one_zero
 from databox_contracts.text_formats import FORMATS, format_in_java
 
 Test: TypeAlias = Callable[[Column], Column]
@@ -165,7 +166,7 @@ def _(rule: rules.UniqueItems, actual: SparkType) -> Test:
     _want(actual, ArrayType)
     if isinstance(actual, ArrayType) and isinstance(actual.elementType, MapType):
         raise NotEvaluableError("Spark cannot compare maps with each other")
-    return lambda value: value.isNotNull() & (F.size(F.array_distinct(value)) < F.size(value))
+    return lambda value: value.isNotNull() & (F.size(F.array_distinct(one_zero(value, actual))) < F.size(value))
 
 
 # --- where in a row ---------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
 from databox_contracts.spark.sampling import as_json
 from databox_contracts.spark.schema import Missing, locate, to_data_type, type_text
 from databox_contracts.spark.table_view import TableView, item_parts
+from databox_contracts.spark.zeros import one_zero
 
 TOGETHER: Final = 8
 """So many foreign keys are counted in one query: each keeps the keys of its reference in memory while it runs."""
@@ -144,8 +145,7 @@ def _casting(actual: SparkType, wanted: SparkType) -> Callable[[Column], Column]
 
 def _cast(value: Column, actual: SparkType, wanted: SparkType) -> Column:
     same = value if actual == wanted or isinstance(wanted, ArrayType | StructType) else value.cast(wanted)
-    # -0.0 is the same key as 0.0, and is shown as such.
-    return same + F.lit(0.0).cast(wanted) if isinstance(wanted, FloatType | DoubleType) else same
+    return one_zero(same, actual if same is value else wanted)
 
 
 def open_reference(spark: SparkSession, path: str, name: str, contract: Contract) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from databox_contracts.spark.failures import SPARK_ERRORS
 
 _STEP: Final = re.compile(r"^[\s:|+-]*(?:\*\s?\(\d+\) |\* )?(\w+) ?(\w*)")
-_PASSED_ON: Final = ("Project", "ColumnarToRow", "CometColumnarToRow")
+_PASSED_ON: Final = ("AdaptiveSparkPlan", "Project", "ColumnarToRow", "CometColumnarToRow")
 _IN_MEMORY: Final = ("InMemoryTableScan", "LocalTableScan", "Range")
 _FILES: Final = ("FileScan", "BatchScan")
 _COLUMNAR: Final = ("parquet", "orc")

@@ -8,13 +8,15 @@ import urllib.request
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 from databox_contracts import rules
 from databox_contracts.errors import DataboxError
 from databox_contracts.rules import Operator, Severity, Threshold
 from databox_contracts.spark import TablePlace, publish, verify
-from databox_contracts.spark.footers import data_files
+from databox_contracts.spark.footers import NAN_IS_LARGEST, data_files
 from databox_contracts.testing import build_contract, build_field
 
 if TYPE_CHECKING:
@@ -103,7 +105,17 @@ def place(tmp_path: Path) -> TablePlace:
     return TablePlace(tmp_path, "orders")
 
 
+@pytest.fixture
+def _fractions_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Skips where Spark's Parquet writer is not known to show a NaN in its footers: fractions are read again then."""
+    spark.range(1).write.parquet(str(tmp_path / "writer"))
+    written = next((tmp_path / "writer").glob("*.parquet"))
+    if not pq.ParquetFile(written).metadata.created_by.startswith(NAN_IS_LARGEST):
+        pytest.skip("this Spark's Parquet writer is not known to show a NaN: fractions are read")
+
+
 @pytest.mark.classic
+@pytest.mark.usefixtures("_fractions_are_told")
 def test_where_no_rule_needs_the_values_the_write_is_the_only_job(spark: SparkSession, place: TablePlace) -> None:
     watch = Watch(spark)
     publication = publish(orders(spark), contract(values=False), place=place, as_of=AS_OF)
@@ -128,7 +140,7 @@ def test_an_empty_table_and_a_nan_are_judged_as_they_are(spark: SparkSession, pl
     )
     assert watch.jobs() <= 1
     assert [result.id for result in empty.verdict.violations] == ["orders.placed_at.freshness", "orders.row_count"]
-    nan = orders(spark).selectExpr("* except (price)", "if(id = 7, double('nan'), 1.0D) as price")
+    nan = orders(spark).withColumn("price", F.expr("if(id = 7, double('nan'), 1.0D)"))
     found = publish(nan, contract(values=False), place=place, on_violation="warn", as_of=AS_OF)
     assert [(result.id, result.failed_count) for result in found.verdict.violations] == [
         ("orders.price.exclusive_maximum", 1)
@@ -136,6 +148,7 @@ def test_an_empty_table_and_a_nan_are_judged_as_they_are(spark: SparkSession, pl
 
 
 @pytest.mark.classic
+@pytest.mark.usefixtures("_fractions_are_told")
 def test_only_what_the_files_do_not_tell_is_read_and_only_in_its_columns(
     spark: SparkSession, place: TablePlace
 ) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, functions as F
 
 from databox_contracts.spark import keys
 from databox_contracts.spark.keys import MEMORY, Duplicates, Key, find_all_duplicates
 from databox_contracts.spark.predicates import NotEvaluableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 NAN = float("nan")
 SCHEMA = "a string, o struct<n:int,x:double>, d double, f float, b boolean"
@@ -76,6 +76,7 @@ def test_equal_hashes_alone_are_no_duplicates(table: DataFrame, monkeypatch: pyt
 
 
 @pytest.mark.classic
+@pytest.mark.skipif(not hasattr(DataFrame, "toArrow"), reason="PySpark 3.5 brings no hashes as Arrow: Spark sorts them")
 def test_the_hashes_of_all_keys_are_one_job(spark: SparkSession, table: DataFrame) -> None:
     kept = table.localCheckpoint()
     context = spark.sparkContext

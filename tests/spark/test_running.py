@@ -99,7 +99,17 @@ def test_what_a_statistic_and_a_latency_look_at_is_known(spark: SparkSession) ->
     assert [sorted(columns_of(one)) for one in measured] == [["c0"], ["c1"], ["c1", "c2"]]
 
 
+@pytest.fixture
+def ansi(spark: SparkSession) -> Iterator[None]:
+    """As Spark 4 has it by default, and 3.5 has not."""
+    before = str(spark.conf.get("spark.sql.ansi.enabled"))
+    spark.conf.set("spark.sql.ansi.enabled", True)
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", before)
+
+
 @pytest.mark.classic
+@pytest.mark.usefixtures("ansi")
 def test_a_wide_table_has_the_results_of_a_narrow_one(spark: SparkSession) -> None:
     contract = contract_of(
         WIDTH,
@@ -137,6 +147,8 @@ def test_a_table_that_changes_between_chunks_is_counted_in_one_job(spark: SparkS
 
 PLANS = [
     ("""== Physical Plan ==\n*(1) Project [a AS c0]\n+- *(1) Range (0, 3)""", True),
+    ("""== Physical Plan ==\nAdaptiveSparkPlan isFinalPlan=false\n+- InMemoryTableScan [a, b]""", True),
+    ("""== Physical Plan ==\nAdaptiveSparkPlan isFinalPlan=false\n+- HashAggregate(keys=[a])""", False),
     ("""== Physical Plan ==\n*(1) ColumnarToRow\n+- FileScan parquet [a] Batched: true""", True),
     ("""== Physical Plan ==\nFileScan csv [a] Batched: false""", False),
     ("""== Physical Plan ==\n*(1) Filter (a > 0)\n+- FileScan parquet [a]""", False),
