@@ -39,7 +39,13 @@ settings.load_profile("suite")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")
-CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": 2}
+CONF = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": 2,
+    # What Spark 4 has by default and 3.5 has not: what fails on a row is an error, not null.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

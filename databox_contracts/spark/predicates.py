@@ -225,10 +225,18 @@ def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Colu
     literal = _literal(limit, actual)
     if isinstance(actual, FloatType | DoubleType):
         return lambda value: beyond(value, literal) | F.isnan(value)
-    if isinstance(actual, IntegralType) and not -(2**63) <= Decimal(str(limit)) < 2**63:
-        # Spark takes a comparison with a number beyond all longs for true or false, even where the value is null.
-        return lambda value: value.isNotNull() & beyond(value, literal)
+    if isinstance(actual, IntegralType | DecimalType) and _out_of_range(Decimal(str(limit)), actual):
+        # Spark takes such a comparison for true or false, even where the value is null, or fails on it. What is true of
+        # one value is true of all.
+        outcome = beyond(F.lit(0), F.lit(1 if Decimal(str(limit)) > 0 else -1))
+        return lambda value: value.isNotNull() & outcome
     return lambda value: beyond(value, literal)
+
+
+def _out_of_range(limit: Decimal, actual: IntegralType | DecimalType) -> bool:
+    if isinstance(actual, DecimalType):
+        return limit.copy_abs() >= Decimal(1).scaleb(actual.precision - actual.scale)
+    return not -(2**63) <= limit < 2**63
 
 
 def _none_of(values: tuple[Scalar, ...], actual: SparkType) -> Test:

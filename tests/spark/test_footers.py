@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import types as T
+from pyspark.sql import DataFrame, types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from databox_contracts import rules
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from databox_contracts.rules import Rule
 
@@ -63,11 +63,10 @@ BOUNDS: Final = (rules.Minimum, rules.Maximum, rules.ExclusiveMinimum, rules.Exc
 
 
 def table(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFrame:
-    """Through Arrow, which starts no Python worker."""
-    struct = T.StructType.fromDDL(ddl)
-    assert isinstance(struct, T.StructType)
-    if not rows:
-        return spark.createDataFrame([], struct)
+    """Through Arrow where Spark takes its tables, which starts no Python worker."""
+    struct = spark.createDataFrame([], ddl).schema
+    if not rows or not hasattr(DataFrame, "toArrow"):
+        return spark.createDataFrame(rows, struct)
     schema = to_arrow_schema(struct, timezone="UTC")
     values = list(zip(*rows, strict=True))
     columns = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]

@@ -15,10 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from databox_contracts import rules
-from databox_contracts.errors import ContractViolationError, PublicationError, UnreadableTableError
+from databox_contracts.errors import (
+    ContractViolationError,
+    PublicationError,
+    SparkUnavailableError,
+    UnreadableTableError,
+)
 from databox_contracts.model import Contract, Enforcement
 from databox_contracts.rules import Operator, Severity, Threshold
 from databox_contracts.spark import Publication, TablePlace, publish, read_published
+from databox_contracts.spark.compat import require_connect
 from databox_contracts.spark.server import stop_server
 from databox_contracts.testing import build_contract, build_field
 
@@ -391,6 +397,10 @@ PUBLISHED, HELD = 1896, 109
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    try:
+        require_connect()
+    except SparkUnavailableError as error:
+        pytest.skip(str(error))
     directory = tmp_path_factory.mktemp("server")
     yield directory
     stop_server(directory)

@@ -99,17 +99,7 @@ def test_what_a_statistic_and_a_latency_look_at_is_known(spark: SparkSession) ->
     assert [sorted(columns_of(one)) for one in measured] == [["c0"], ["c1"], ["c1", "c2"]]
 
 
-@pytest.fixture
-def ansi(spark: SparkSession) -> Iterator[None]:
-    """As Spark 4 has it by default, and 3.5 has not."""
-    before = str(spark.conf.get("spark.sql.ansi.enabled"))
-    spark.conf.set("spark.sql.ansi.enabled", True)
-    yield
-    spark.conf.set("spark.sql.ansi.enabled", before)
-
-
 @pytest.mark.classic
-@pytest.mark.usefixtures("ansi")
 def test_a_wide_table_has_the_results_of_a_narrow_one(spark: SparkSession) -> None:
     contract = contract_of(
         WIDTH,
