@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from inspect import signature
 from math import inf, nan
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, types as T
+from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from databox_contracts import rules
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from databox_contracts.rules import Rule
 
@@ -63,9 +64,9 @@ BOUNDS: Final = (rules.Minimum, rules.Maximum, rules.ExclusiveMinimum, rules.Exc
 
 
 def table(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFrame:
-    """Through Arrow where Spark takes its tables, which starts no Python worker."""
+    """Through Arrow where PySpark says what its tables look like there, which starts no Python worker."""
     struct = spark.createDataFrame([], ddl).schema
-    if not rows or not hasattr(DataFrame, "toArrow"):
+    if not rows or "timezone" not in signature(to_arrow_schema).parameters:
         return spark.createDataFrame(rows, struct)
     schema = to_arrow_schema(struct, timezone="UTC")
     values = list(zip(*rows, strict=True))
