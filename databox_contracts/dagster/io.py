@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from databox_contracts.spark import Publication, TablePlace
+    from databox_contracts.spark.column_sources import Sources
     from databox_contracts.spark.progress import OnProgress
     from databox_contracts.spark.publication import OnViolation
 
@@ -183,12 +184,14 @@ class ContractIOManager(dg.ConfigurableIOManager):
         from databox_contracts.spark.column_sources import sources, unmarked
 
         started = time.monotonic()
-        taken = sources(df) if self.column_lineage else {}
+        taken: Sources = {}
+        if self.column_lineage:
+            taken, df = sources(df), unmarked(df)
         scans = Scans(progress)
         publication: Publication
         try:
             publication = publish(
-                unmarked(df) if taken else df,
+                df,
                 contract,
                 dataset,
                 place=self.place(asset_key),

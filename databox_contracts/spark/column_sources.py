@@ -7,8 +7,8 @@ marks are those of the first side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyspark.sql import functions as F
 
@@ -25,12 +25,7 @@ Sources: TypeAlias = "dict[str, tuple[tuple[str, ...], str]]"
 
 def marked(df: DataFrame, table: Sequence[str]) -> DataFrame:
     """The same rows, each column marked as that table's column of its name. Nothing is run."""
-    return df.select(
-        *(
-            F.col(quoted(field.name)).alias(field.name, metadata={**field.metadata, SOURCE: [*table, field.name]})
-            for field in df.schema.fields
-        )
-    )
+    return _told(df, [{**field.metadata, SOURCE: [*table, field.name]} for field in df.schema.fields])
 
 
 def sources(df: DataFrame) -> Sources:
@@ -47,11 +42,11 @@ def unmarked(df: DataFrame) -> DataFrame:
     if len({field.name.lower() for field in fields}) < len(fields):
         # Which column a name means is for whoever publishes them to find out.
         return df
+    kept = [{key: value for key, value in field.metadata.items() if key != SOURCE} for field in fields]
+    return _told(df, kept)
+
+
+def _told(df: DataFrame, metadata: Sequence[Mapping[str, Any]]) -> DataFrame:
     return df.select(
-        *(
-            F.col(quoted(field.name)).alias(
-                field.name, metadata={key: value for key, value in field.metadata.items() if key != SOURCE}
-            )
-            for field in fields
-        )
+        *(F.col(quoted(name)).alias(name, metadata=dict(told)) for name, told in zip(df.columns, metadata, strict=True))
     )

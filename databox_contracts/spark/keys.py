@@ -121,7 +121,7 @@ def _keyed(view: DataFrame, comparables: list[Column]) -> DataFrame:
 
 
 def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
-    """The parts of a key such that equal values hash alike: 0.0 and -0.0 are one value, and would be two hashes.
+    """The parts of a key as values that are equal are shown alike: 0.0 and -0.0 are one value, and two texts.
 
     Raises `NotEvaluableError` for a type that Spark cannot compare.
     """

@@ -166,7 +166,14 @@ def _(rule: rules.UniqueItems, actual: SparkType) -> Test:
     _want(actual, ArrayType)
     if isinstance(actual, ArrayType) and isinstance(actual.elementType, MapType):
         raise NotEvaluableError("Spark cannot compare maps with each other")
-    return lambda value: value.isNotNull() & (F.size(F.array_distinct(one_zero(value, actual))) < F.size(value))
+    return lambda value: value.isNotNull() & (F.size(F.array_distinct(_items(value, actual))) < F.size(value))
+
+
+def _items(value: Column, actual: SparkType) -> Column:
+    if isinstance(actual, ArrayType) and isinstance(actual.elementType, FloatType | DoubleType):
+        # PySpark 3.5 takes 0.0 and -0.0 for two items; inside objects and arrays it does not.
+        return F.transform(value, lambda item: one_zero(item, actual.elementType))
+    return value
 
 
 # --- where in a row ---------------------------------------------------------------------------------------------------
@@ -225,11 +232,13 @@ def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Colu
     literal = _literal(limit, actual)
     if isinstance(actual, FloatType | DoubleType):
         return lambda value: beyond(value, literal) | F.isnan(value)
-    if isinstance(actual, IntegralType | DecimalType) and _out_of_range(Decimal(str(limit)), actual):
-        # Spark takes such a comparison for true or false, even where the value is null, or fails on it. What is true of
-        # one value is true of all.
-        outcome = beyond(F.lit(0), F.lit(1 if Decimal(str(limit)) > 0 else -1))
-        return lambda value: value.isNotNull() & outcome
+    if isinstance(actual, IntegralType | DecimalType):
+        exact = Decimal(str(limit))
+        if _out_of_range(exact, actual):
+            # Spark takes such a comparison for true or false, even where the value is null, or fails on it. What is
+            # true of one value is true of all.
+            outcome = beyond(F.lit(0), F.lit(1 if exact > 0 else -1))
+            return lambda value: value.isNotNull() & outcome
     return lambda value: beyond(value, literal)
 
 

@@ -145,7 +145,8 @@ def _casting(actual: SparkType, wanted: SparkType) -> Callable[[Column], Column]
 
 def _cast(value: Column, actual: SparkType, wanted: SparkType) -> Column:
     same = value if actual == wanted or isinstance(wanted, ArrayType | StructType) else value.cast(wanted)
-    return one_zero(same, actual if same is value else wanted)
+    # -0.0 is the same key as 0.0, and is shown as such.
+    return one_zero(same, wanted)
 
 
 def open_reference(spark: SparkSession, path: str, name: str, contract: Contract) -> DataFrame:
