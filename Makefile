@@ -9,6 +9,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 STAMP := .venv/.complete
+CLASSES := .venv/spark.jsa
 RUN := sh scripts/run.sh
 # A file's tests stay in one process, which has one Spark session.
 TWO := -n 2 --dist loadfile
@@ -37,10 +38,16 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup.sh scripts/java_home.py
 demo: $(STAMP)
 	@$(RUN) python examples/run_demo.py
 
-test: $(STAMP)
+# Only the tests start so many Java processes that this pays.
+$(CLASSES): $(STAMP) scripts/class_archive.py
+	@echo "Keeping Spark's classes for the Java processes of the tests"
+	@rm -f $@
+	@$(RUN) python scripts/class_archive.py $@
+
+test: $(CLASSES)
 	@$(RUN) python -m pytest $(TWO) $(ARGS)
 
-test-full: $(STAMP)
+test-full: $(CLASSES)
 	@$(RUN) python -m pytest $(TWO) -m "full or not full" $(ARGS)
 	@$(RUN) sh scripts/lanes.sh
 

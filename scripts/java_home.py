@@ -70,6 +70,8 @@ def wheel_home(venv: Path) -> Path:
     wrapper = view / "bin" / "java"
     wrapper.write_text(WRAPPER.format(java=runtime / "bin" / "java"))
     wrapper.chmod(0o755)
+    # Java's own classes as they are mapped when it starts, which the wheel leaves out.
+    subprocess.run([str(wrapper), "-Xshare:dump"], capture_output=True, timeout=300)
     return view
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -35,8 +36,13 @@ if TYPE_CHECKING:
 settings.register_profile("suite", derandomize="DATABOX_TEST_RANDOM" not in os.environ, deadline=None)
 settings.load_profile("suite")
 
-# Java processes here work on little data for a short time: C2 would take more from two cores than it gives back.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Most Java processes here live for seconds: C2 would take more from two cores than it gives back. What
+# `scripts/class_archive.py` has written halves what such a process takes; if it does not fit, nothing is said of it.
+ARCHIVE = Path(sys.prefix, "spark.jsa")
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=error:stderr"
+if ARCHIVE.exists() and not re.search(r"\s", str(ARCHIVE)):
+    JAVA += f" -XX:SharedArchiveFile={ARCHIVE}"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")
 CONF = {

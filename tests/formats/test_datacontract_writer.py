@@ -820,7 +820,7 @@ def any_contract(draw) -> Contract:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(any_contract())
 def test_any_contract_is_written_and_read_again(contract):
     text = write(contract)
@@ -927,7 +927,7 @@ def any_document(draw) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(any_document())
 def test_any_document_of_its_own_comes_back_whole(document):
     contract, found = examine(to_yaml(document))

@@ -103,7 +103,7 @@ DATA = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.dictionaries(TEXT, DATA, min_size=1, max_size=4))
 def test_plain_data_written_and_read_again_is_the_same(data):
     document = parse_yaml(to_yaml(data), "x")
@@ -261,7 +261,7 @@ def any_contract(draw) -> Contract:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(any_contract())
 def test_any_contract_written_and_read_again_is_the_same(contract):
     text = dump_contract(contract)

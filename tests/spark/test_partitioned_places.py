@@ -101,7 +101,11 @@ def test_partitions_of_a_table_of_another_format(spark: SparkSession, place: Pla
         publish(days(spark), contract("x"), place=place, mode="append", partition_by="v")
 
 
-@pytest.mark.parametrize("place", ["delta", "iceberg", "catalog"], indirect=True)
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param("delta", marks=pytest.mark.full), "iceberg", pytest.param("catalog", marks=pytest.mark.full)],
+    indirect=True,
+)
 def test_held_rows_are_released_once(spark: SparkSession, place: Place) -> None:
     by_day = {} if isinstance(place, CatalogPlace) else {"partition_by": "day"}
     start = [(1, FIRST, "x"), (2, SECOND, "y"), (3, None, "z"), (1, SECOND, "y")]

@@ -61,7 +61,7 @@ def directories(place: TablePlace) -> list[str]:
     return sorted(entry.name for entry in place.link.iterdir() if entry.is_dir())
 
 
-@pytest.fixture(params=["parquet", "csv"])
+@pytest.fixture(params=["parquet", pytest.param("csv", marks=pytest.mark.full)])
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> TablePlace:
     return TablePlace(tmp_path / "root", "shop/t", request.param)
 

@@ -92,7 +92,14 @@ def kept_by(*reports: BatchReport) -> Counter[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("mode", ["evolve", "discard_row", "discard_value"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "evolve",
+        pytest.param("discard_row", marks=pytest.mark.full),
+        pytest.param("discard_value", marks=pytest.mark.full),
+    ],
+)
 def test_batches_become_what_one_publish_of_all_rows_becomes(
     spark: SparkSession, source: Source, place: TablePlace, tmp_path: Path, mode: str
 ) -> None:
