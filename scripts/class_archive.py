@@ -1,7 +1,7 @@
 """Writes Spark's classes, as Java has read and checked them, into a file that other Java processes map.
 
-The tests start more than a hundred Java processes, and reading classes is two fifths of what a short one takes. The file
-fits one Java and one PySpark; a Java process that it does not fit goes without.
+The tests start more than a hundred Java processes, and reading classes is two fifths of what a short one takes. The
+file fits one Java and one PySpark; a Java process that it does not fit goes without.
 """
 
 from __future__ import annotations
