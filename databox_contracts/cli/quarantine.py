@@ -34,18 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "root",
             metavar="ROOT",
-            help="the directory that the tables are below; with --place iceberg the catalog's name for pyiceberg",
+            help="the directory that the tables are below; with --place iceberg the catalog's name for pyiceberg, with"
+            " iceberg-session the directory that rows are staged in",
         )
         action.add_argument(
             "name",
             metavar="NAME",
-            help="the table's name there, such as weather/hourly; for a catalog and Iceberg database.table",
+            help="the table's name there, such as weather/hourly; for a catalog and Iceberg database.table, for"
+            " iceberg-session catalog.namespace.table",
         )
         action.add_argument(
             "--place",
             choices=tuple(_PLACES),
             default="directory",
-            help="what the table is: one of directories (the default), of Delta, Iceberg or Spark's catalog",
+            help="what the table is: one of directories (the default), of Delta, Iceberg, an Iceberg catalog that Spark"
+            " itself knows (iceberg-session), or Spark's catalog",
         )
     for action in (show, replay):
         action.add_argument(
@@ -288,6 +291,12 @@ def _iceberg(root: str, name: str) -> Place:
     return named_place(root, name)
 
 
+def _iceberg_session(root: str, name: str) -> Place:
+    from databox_contracts.spark.iceberg_session import SessionIcebergPlace
+
+    return SessionIcebergPlace(name, Path(root))
+
+
 def _catalog(root: str, name: str) -> Place:
     from databox_contracts.spark.catalog_publication import CatalogPlace
 
@@ -298,6 +307,7 @@ _PLACES: Final[Mapping[str, Callable[[str, str], Place]]] = {
     "directory": _directory,
     "delta": _delta,
     "iceberg": _iceberg,
+    "iceberg-session": _iceberg_session,
     "catalog": _catalog,
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import reduce, singledispatch
 from operator import or_
 from typing import Final, TypeAlias
@@ -63,11 +63,11 @@ def _(rule: rules.Required | rules.NullCount, actual: SparkType) -> Test:
 
 @violation.register
 def _(rule: rules.MissingCount, actual: SparkType) -> Test:
-    listed = [value for value in rule.missing_values if value is not None]
+    literals = _literals([value for value in rule.missing_values if value is not None], actual)
     null_is_missing = None in rule.missing_values
 
     def missing(value: Column) -> Column:
-        among = value.isin(*_literals(listed, actual)) if listed else F.lit(False)
+        among = value.isin(*literals) if literals else F.lit(False)
         return value.isNull() | F.coalesce(among, F.lit(False)) if null_is_missing else among
 
     return missing
@@ -106,22 +106,22 @@ def _(rule: rules.Format, actual: SparkType) -> Test:
 
 @violation.register
 def _(rule: rules.Minimum, actual: SparkType) -> Test:
-    return _bound(rule.limit, actual, lambda value, limit: value < limit)
+    return _bound(rule.limit, actual, lambda value, limit: value < limit, ROUND_CEILING)
 
 
 @violation.register
 def _(rule: rules.Maximum, actual: SparkType) -> Test:
-    return _bound(rule.limit, actual, lambda value, limit: value > limit)
+    return _bound(rule.limit, actual, lambda value, limit: value > limit, ROUND_FLOOR)
 
 
 @violation.register
 def _(rule: rules.ExclusiveMinimum, actual: SparkType) -> Test:
-    return _bound(rule.limit, actual, lambda value, limit: value <= limit)
+    return _bound(rule.limit, actual, lambda value, limit: value <= limit, ROUND_FLOOR)
 
 
 @violation.register
 def _(rule: rules.ExclusiveMaximum, actual: SparkType) -> Test:
-    return _bound(rule.limit, actual, lambda value, limit: value >= limit)
+    return _bound(rule.limit, actual, lambda value, limit: value >= limit, ROUND_CEILING)
 
 
 @violation.register
@@ -226,20 +226,34 @@ def _inside(value: Column, hop: str | Hop) -> Column:
 # --- literals of the column's own type --------------------------------------------------------------------------------
 
 
-def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Column], Column]) -> Test:
+def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Column], Column], rounding: str) -> Test:
     if isinstance(actual, StringType | BinaryType | BooleanType | ArrayType | MapType):
         raise NotEvaluableError(f"a value of type {type_text(actual)} has no bounds")
     literal = _literal(limit, actual)
     if isinstance(actual, FloatType | DoubleType):
         return lambda value: beyond(value, literal) | F.isnan(value)
     if isinstance(actual, IntegralType | DecimalType):
-        exact = Decimal(str(limit))
+        # Between two neighbours of the type, the limit says of every value what one of them says.
+        exact = _rounded(Decimal(str(limit)), actual, rounding)
         if _out_of_range(exact, actual):
             # Spark takes such a comparison for true or false, even where the value is null, or fails on it. What is
             # true of one value is true of all.
             outcome = beyond(F.lit(0), F.lit(1 if exact > 0 else -1))
             return lambda value: value.isNotNull() & outcome
+        literal = _number(exact, actual)
     return lambda value: beyond(value, literal)
+
+
+def _rounded(number: Decimal, actual: IntegralType | DecimalType, rounding: str) -> Decimal:
+    """The number with as many decimal places as the type has: of more, PySpark 3.5 makes null, or an error."""
+    if not number.is_finite() or _out_of_range(number, actual):
+        return number
+    places = actual.scale if isinstance(actual, DecimalType) else 0
+    return number.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=_PLACES))
+
+
+# More than any number in the range of a type has.
+_PLACES: Final = 80
 
 
 def _out_of_range(limit: Decimal, actual: IntegralType | DecimalType) -> bool:
@@ -274,7 +288,15 @@ _BACKREFERENCE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:[1-9]|k<)")
 
 
 def _literals(values: Sequence[Scalar], actual: SparkType) -> list[Column]:
-    return [_literal(value, actual) for value in values]
+    """Those of the values that a column of the type can have."""
+    literals = [_literal(value, actual) for value in values]
+    if not isinstance(actual, IntegralType | DecimalType):
+        return literals
+    return [literal for value, literal in zip(values, literals, strict=True) if _occurs(Decimal(str(value)), actual)]
+
+
+def _occurs(number: Decimal, actual: IntegralType | DecimalType) -> bool:
+    return number.is_finite() and not _out_of_range(number, actual) and number == _rounded(number, actual, ROUND_FLOOR)
 
 
 def _literal(value: Scalar, actual: SparkType) -> Column:

@@ -19,12 +19,14 @@ PYTHON = Path(os.environ.get("DATABOX_ICEBERG_PYTHON", PROJECT / ".lanes" / "ice
 
 SCRIPT = textwrap.dedent(
     """
-    import json, sys
+    import contextlib, io, json, sys
     from importlib.util import find_spec
     from pathlib import Path
     from pyspark.sql import SparkSession
     from databox_contracts import rules
+    from databox_contracts.cli import main
     from databox_contracts.errors import DataboxError, ContractViolationError
+    from databox_contracts.formats import dump_contract
     from databox_contracts.spark import SessionIcebergPlace, publish, read_published, replay
     from databox_contracts.testing import build_contract, build_field
 
@@ -129,8 +131,19 @@ SCRIPT = textwrap.dedent(
         build_field("v", "string", rules.Enum(values=("x", "y"))),
         version="1.1.0",
     )
-    done = replay(spark, wider, place=days)
-    said["released"] = [done.rows_released, done.rows_held, done.table_rows, all_days()]
+    (root / "wider.yaml").write_text(dump_contract(wider))
+
+    def command(action, *more):
+        heard = io.StringIO()
+        with contextlib.redirect_stdout(heard):
+            arguments = [action, str(root / "staging"), "lake.shop.days", "--place", "iceberg-session", *more]
+            code = main(["quarantine", *arguments, "--format", "json"])
+        return [code, json.loads(heard.getvalue())]
+
+    code, listed = command("list")
+    said["listed"] = [code, [batch["rows"] for batch in listed["batches"]]]
+    code, done = command("replay", "--contract", str(root / "wider.yaml"))
+    said["released"] = [code, done["rows_released"], done["rows_held"], done["table_rows"], all_days()]
     said["released again"] = [replay(spark, wider, place=days).rows, all_days()]
     summaries = [row[0] for row in spark.sql("SELECT summary FROM lake.shop.days.snapshots").collect()]
     said["releases"] = [value for one in summaries for key, value in one.items() if ".release." in key]
@@ -177,7 +190,8 @@ def test_write_audit_publish_through_the_catalog_of_the_session(tmp_path: Path) 
         "partitions replaced": [[1, "2024-01-01"], [5, "2024-01-02"]],
         "partition emptied": [[5, "2024-01-02"]],
         "partition appended": [[5, "2024-01-02"], [6, "2024-01-01"]],
-        "released": [1, 0, 3, [[5, "2024-01-02"], [6, "2024-01-01"], [7, "2024-01-01"]]],
+        "listed": [0, [1]],
+        "released": [0, 1, 0, 3, [[5, "2024-01-02"], [6, "2024-01-01"], [7, "2024-01-01"]]],
         "released again": [0, [[5, "2024-01-02"], [6, "2024-01-01"], [7, "2024-01-01"]]],
         "releases": ["1"],
     }
