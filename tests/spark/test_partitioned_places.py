@@ -103,7 +103,7 @@ def test_partitions_of_a_table_of_another_format(spark: SparkSession, place: Pla
 
 @pytest.mark.parametrize(
     "place",
-    [pytest.param("delta", marks=pytest.mark.full), "iceberg", pytest.param("catalog", marks=pytest.mark.full)],
+    ["delta", pytest.param("iceberg", marks=pytest.mark.full), pytest.param("catalog", marks=pytest.mark.full)],
     indirect=True,
 )
 def test_held_rows_are_released_once(spark: SparkSession, place: Place) -> None:

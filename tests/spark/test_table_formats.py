@@ -101,7 +101,9 @@ def test_every_value_is_read_back_as_it_was_given(
     assert values(read) == values(nasty)
 
 
-@pytest.mark.parametrize("format", ["orc", "json", "csv"])
+@pytest.mark.parametrize(
+    "format", [pytest.param("orc", marks=pytest.mark.full), pytest.param("json", marks=pytest.mark.full), "csv"]
+)
 def test_rows_are_held_as_they_are_and_the_rest_is_published(
     spark: SparkSession, nasty: DataFrame, tmp_path: Path, format: str
 ) -> None:
