@@ -433,7 +433,8 @@ def number_of(place: TablePlace) -> int:
     return int(number["number"])
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("kills", [3, 20])
 def test_a_publish_killed_at_random_leaves_the_old_or_the_new_table(server: Path, tmp_path: Path, kills: int) -> None:
     place = TablePlace(tmp_path / "root", "t")
     finish(start(server, place.root, 0))

@@ -416,6 +416,7 @@ def test_a_clean_verification_of_thirty_columns_is_one_scan(spark: SparkSession,
     assert [stage["inputRecords"] for stage in scans] == [5000]
 
 
+@pytest.mark.full
 def test_a_contract_of_a_thousand_fields(spark: SparkSession) -> None:
     df = spark.range(10).selectExpr(*(f"id v{at}" for at in range(1000)))
     contract = build_contract(*(build_field(f"v{at}", "bigint", rules.Required()) for at in range(1000)))
