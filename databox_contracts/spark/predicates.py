@@ -229,6 +229,8 @@ def _inside(value: Column, hop: str | Hop) -> Column:
 def _bound(limit: rules.Limit, actual: SparkType, beyond: Callable[[Column, Column], Column], rounding: str) -> Test:
     if isinstance(actual, StringType | BinaryType | BooleanType | ArrayType | MapType):
         raise NotEvaluableError(f"a value of type {type_text(actual)} has no bounds")
+    if limit != limit:
+        raise NotEvaluableError("the limit is not a number (NaN), and no value is above or below it")
     literal = _literal(limit, actual)
     if isinstance(actual, FloatType | DoubleType):
         return lambda value: beyond(value, literal) | F.isnan(value)

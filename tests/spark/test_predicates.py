@@ -157,6 +157,11 @@ IMPOSSIBLE: list[tuple[Rule, str, str]] = [
     (rules.Pattern(pattern="a"), "int", "for string values"),
     (rules.Minimum(limit=0), "string", "has no bounds"),
     (rules.Minimum(limit="tomorrow"), "date", "is not a date"),
+    *(
+        (rules.Minimum(limit=float("nan")), type_, "is not a number")
+        for type_ in ("int", "decimal(9,2)", "double", "date")
+    ),
+    (rules.ExclusiveMaximum(limit=Decimal("NaN")), "decimal(9,2)", "is not a number"),
     (rules.MultipleOf(divisor=2), "string", "for numeric values"),
     (rules.MinItems(count=1), "string", "for array values"),
     (rules.Enum(values=("x",)), "int", "is not a integer(32)"),
