@@ -27,7 +27,8 @@ _WIDE: Final = "decimal(38,0)"
 
 
 def statistic_columns(rule: Statistic, value: Column, actual: SparkType) -> tuple[Column, ...]:
-    """What has to be aggregated: the statistic (of `avg` the sum), how many values there are, and how many NaN.
+    """What has to be aggregated: the statistic (of `avg` the sum), how many values there are, how many NaN, and what
+    is to be added to the number.
 
     Raises `NotEvaluableError` for a statistic that is unknown or has no meaning for that type.
     """
@@ -38,14 +39,38 @@ def statistic_columns(rule: Statistic, value: Column, actual: SparkType) -> tupl
         raise NotEvaluableError(f"the Spark engine knows no statistic {rule.statistic!r}; it knows {known}")
     if rule.statistic == "quantile" and (rule.quantile is None or not 0 <= rule.quantile <= 1):
         raise NotEvaluableError(f"{rule.quantile} is no quantile; name one between 0 and 1")
-    nans = F.count_if(F.isnan(value)) if isinstance(actual, FloatType | DoubleType) else F.max(F.lit(0))
-    return _STATISTICS[rule.statistic](value, actual, rule), F.count(value), nans
+    none = F.max(F.lit(0))
+    nans = F.count_if(F.isnan(value)) if isinstance(actual, FloatType | DoubleType) else none
+    added = none
+    if rule.statistic in _SUMS and isinstance(actual, DecimalType) and actual.precision > _ROOMY:
+        value, added = _parted(value, actual)
+    return _STATISTICS[rule.statistic](value, actual, rule), F.count(value), nans, added
+
+
+def _parted(value: Column, actual: DecimalType) -> tuple[Column, Column]:
+    """What of a decimal is below its first 18 digits, and the sum of those as a text with an exponent.
+
+    Sums of whole values would be null as soon as one on the way to them has more than 38 digits, and which ones there
+    are on the way is a matter of the order of the rows.
+    """
+    exponent = actual.precision - actual.scale - _LONG
+    unit = F.lit(f"{Decimal(1).scaleb(exponent):f}").cast(
+        f"decimal({abs(exponent) + (exponent >= 0)},{max(-exponent, 0)})"
+    )
+    wholes = F.try_sum(F.call_function("div", value, unit).cast(_WIDE))
+    return value % unit, F.concat(wholes.cast("string"), F.lit(f"e{exponent}"))
+
+
+# Digits of every number that a bigint holds.
+_LONG: Final = 18
+# Spark's sum of a decimal has ten digits more, where there are so many.
+_ROOMY: Final = 28
+_SUMS: Final = ("avg", "sum")
 
 
 def _sum(value: Column, actual: SparkType, rule: Statistic) -> Column:
     if isinstance(actual, IntegralType):
         return F.try_sum(value.cast(_WIDE))
-    # The sum of a decimal that is too large is null; that of a float is infinite.
     return F.try_sum(value) if isinstance(actual, DecimalType) else F.sum(value.cast("double"))
 
 
@@ -59,7 +84,7 @@ _STATISTICS: Final[dict[str, Callable[[Column, SparkType, Statistic], Column]]] 
 }
 
 
-def statistic(check: Check, found: Any, values: int, nans: int, *, masked: bool) -> CheckResult:
+def statistic(check: Check, found: Any, values: int, nans: int, added: Any, *, masked: bool) -> CheckResult:
     """The result of a statistic that was found over so many values; `masked` hides the number itself."""
     rule = check.rule
     assert isinstance(rule, Statistic)
@@ -68,7 +93,7 @@ def statistic(check: Check, found: Any, values: int, nans: int, *, masked: bool)
     reason = _no_number(name, found, values, nans)
     if reason is not None:
         return check.result(Status.FAILED, threshold=promised, message=f"{reason}; promised is {promised}")
-    number = _number(rule, found, values)
+    number = _number(rule, found, values, added)
     holds = rule.threshold.holds(number)
     shown = "not as promised" if masked else f"{_shown(number)}; promised is {promised}"
     message = "" if holds else f"the {name} of {check.field} is {shown}"
@@ -91,8 +116,8 @@ def _no_number(name: str, found: Any, values: int, nans: int) -> str | None:
     return None
 
 
-def _number(rule: Statistic, found: Any, values: int) -> Decimal:
-    exact = Decimal(repr(found)) if isinstance(found, float) else Decimal(found)
+def _number(rule: Statistic, found: Any, values: int, added: Any) -> Decimal:
+    exact = Decimal(repr(found)) if isinstance(found, float) else _EXACT.add(Decimal(found), Decimal(added))
     if rule.statistic == "avg" and exact.is_finite():
         exact = _EXACT.divide(exact, Decimal(values))
         return exact if not isinstance(found, float) else _DIGITS.plus(exact)

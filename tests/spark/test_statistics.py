@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +37,8 @@ NUMBERS: list[tuple[str, list[Any], dict[str, float]]] = [
     ("double", [1.0, -INF], {"sum": -INF, "min": -INF, "max": 1}),
     ("float", [0.5, 1.5], {"avg": 1, "sum": 2}),
     ("decimal(38,2)", [Decimal("0.10"), Decimal("0.20")], {"avg": 0.15, "sum": 0.3, "max": 0.2}),
+    ("decimal(38,0)", [Decimal(-(10**38) + 1)] * 2 + [None], {"avg": -1e38, "sum": -2e38, "max": -1e38}),
+    ("decimal(38,38)", [Decimal("0.75"), Decimal("0.75")], {"avg": 0.75, "sum": 1.5}),
 ]
 
 
@@ -49,6 +51,39 @@ def test_numbers(
     found = all_of(df, type_, *(stat(name) for name in expected))
     assert [r.observed for r in found] == pytest.approx(list(expected.values()), rel=1e-11)
     assert {r.status for r in found} == {Status.PASSED}
+
+
+LARGE = [
+    ("decimal(38,10)", "9999999999999999999999999999.9999999999", ["0.0000000001", "-3.5"], "-3.4999999999"),
+    ("decimal(38,0)", "99999999999999999999999999999999999999", ["7", "-1"], "6"),
+    (
+        "decimal(38,38)",
+        "0.99999999999999999999999999999999999999",
+        ["-0.25", "1e-38"],
+        "-0.24999999999999999999999999999999999999",
+    ),
+    ("decimal(33,28)", "99999.9999999999999999999999999999", ["1e-28", "0"], "1e-28"),
+    ("decimal(29,29)", "0.99999999999999999999999999999", ["1e-29", "-0.5"], "-0.49999999999999999999999999999"),
+]
+
+
+@pytest.mark.parametrize(("type_", "large", "others", "total"), LARGE, ids=lambda value: str(value)[:20])
+def test_a_sum_is_exact_whatever_it_passes_on_the_way(
+    spark: SparkSession, type_: str, large: str, others: list[str], total: str
+) -> None:
+    # One after the other they pass what any decimal of Spark can be, and end well within.
+    values = [Decimal(large)] * 12 + [Decimal(other) for other in others] + [None] + [Decimal(large).copy_negate()] * 12
+    df = spark.createDataFrame([(value,) for value in values], f"v {type_}")
+    exact, mean = Decimal(total), Context(prec=80).divide(Decimal(total), Decimal(26))
+    for spread in (df.coalesce(1), df.repartition(5)):
+        found = all_of(
+            spread,
+            type_,
+            stat("sum", Threshold(Operator.MUST_BE, exact)),
+            stat("avg", Threshold(Operator.MUST_BE, mean)),
+            stat("sum", Threshold(Operator.MUST_NOT_BE, exact)),
+        )
+        assert [r.status.value for r in found] == ["passed", "passed", "failed"]
 
 
 def test_quantiles_are_exact_and_interpolated(spark: SparkSession) -> None:
