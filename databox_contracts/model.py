@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field as Setting, InstanceOf
 
@@ -21,6 +21,12 @@ _BARE_MAIL: Final = re.compile(r"[^@\s<>:/?#]+@[^@\s<>:/?#]+")
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    @classmethod
+    def saying(cls, **facts: Any) -> Self:
+        """A model of facts of which many are its defaults: these are left to it, and take neither time nor room."""
+        defaults = cls.model_fields
+        return cls(**{name: value for name, value in facts.items() if value is not defaults[name].default})
 
 
 class Mode(StrEnum):

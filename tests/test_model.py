@@ -25,6 +25,18 @@ def test_a_contract_is_frozen_and_knows_no_other_words():
         Contract(id="c", version="1.0.0", nonsense=1)
 
 
+def test_what_is_the_default_anyway_may_be_left_out_or_said():
+    plain = Field(name="a")
+    assert Field.saying(name="a", type=None, rules=(), description="", pii=None, custom={}) == plain
+    said = Field.saying(name="a", type=STRING, pii=False, tags=("x",), deprecated=True, custom={"k": 0})
+    assert said == Field(name="a", type=STRING, pii=False, tags=("x",), deprecated=True, custom={"k": 0})
+    assert said.pii is False
+    with pytest.raises(ValidationError):
+        Field.saying(name=3)
+    with pytest.raises(KeyError):
+        Field.saying(name="a", nonsense=1)
+
+
 def test_a_dataset_is_found_by_either_name_or_by_being_the_only_one():
     two = contract("a", "b")
     assert two.dataset("b").name == "b"

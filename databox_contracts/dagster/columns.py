@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import Final
 
 import dagster as dg
@@ -35,13 +36,19 @@ def _column(field: Field, checks: list[Check], keys: set[tuple[str, ...]]) -> dg
         name=field.column,
         type=type_text(field),
         description=field.description or field.business_name,
-        constraints=dg.TableColumnConstraints(
-            nullable=not any(isinstance(rule, Required) for rule in own),
-            unique=field.unique or (field.name,) in keys,
-            other=[text for check in checks if (text := _constraint(field, check)) is not None],
+        constraints=_constraints(
+            not any(isinstance(rule, Required) for rule in own),
+            field.unique or (field.name,) in keys,
+            tuple(text for check in checks if (text := _constraint(field, check)) is not None),
         ),
         tags=_column_tags(field),
     )
+
+
+@lru_cache(maxsize=4096)
+def _constraints(nullable: bool, unique: bool, other: tuple[str, ...]) -> dg.TableColumnConstraints:
+    """Many columns have none, or the same few."""
+    return dg.TableColumnConstraints(nullable=nullable, unique=unique, other=list(other))
 
 
 def _constraint(field: Field, check: Check) -> str | None:

@@ -51,4 +51,16 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            _count_as_old()
             gc.enable()
+
+
+def _count_as_old() -> None:
+    """Moves all that there is to the oldest generation, as if searched and found to be kept.
+
+    Otherwise the next search would begin where the pause has ended, and each load bring the one through everything
+    nearer. What is garbage among it is found by that one.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,7 +75,7 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
 
     def name_of(check: Check) -> str:
         name = translator.get_check_name(contract, dataset, check)
-        if not isinstance(name, str) or not _CHECK_NAME.fullmatch(name):
+        if not isinstance(name, str) or not _is_check_name(name):
             raise DataboxError(
                 f"{type(translator).__name__}.get_check_name gave {name!r} for {check.id}",
                 hint="A check's name is made of letters, digits, '_' and '.'.",
@@ -84,6 +84,11 @@ def check_groups(contract: Contract, dataset: Dataset, translator: ContractTrans
 
     checks = plan_of(contract, dataset).checks
     return tuple(CheckGroup(name, group) for name, group in grouped(checks, name_of).items())
+
+
+@lru_cache(maxsize=1024)
+def _is_check_name(name: str) -> bool:
+    return _CHECK_NAME.fullmatch(name) is not None
 
 
 def selected_groups(

@@ -22,8 +22,9 @@ def rule_text(rule: Rule) -> str:
     """
     if isinstance(rule, NotEnforced):
         return f"{rule.description or rule.name or 'a promise'} (not enforced: {rule.reason})"
-    given = [(name, value) for name in _own(type(rule)) if (value := getattr(rule, name)) is not None and value != ()]
     words = rule.kind.replace("_", " ")
+    names = _own(type(rule))
+    given = [(name, value) for name in names if (value := getattr(rule, name)) is not None and value != ()]
     if len(given) == 1:
         words += f" {_value_text(given[0][1])}"
     elif given:

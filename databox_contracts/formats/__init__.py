@@ -221,8 +221,13 @@ def text_of(source: str | os.PathLike[str]) -> tuple[str, str]:
     name = str(path)
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-            size = len(content) if len(content) <= MAX_BYTES else max(len(content), os.fstat(file.fileno()).st_size)
+            # A read of more than there is would make room for all of it.
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(min(size, MAX_BYTES) + 1)
+            if len(content) > size:
+                # A pipe has no size.
+                content += file.read(MAX_BYTES + 1 - len(content))
+                size = len(content)
     except FileNotFoundError:
         raise refusal(name, "there is no such file", None, "check the path; YAML text has a line break in it") from None
     except IsADirectoryError:

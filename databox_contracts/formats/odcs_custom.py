@@ -156,6 +156,8 @@ class CustomProperties:
 
         With `carried`, what else the element says that the model has no place for, under `DOCUMENT`.
         """
+        if not carried and not self._sections:
+            return {}
         found = {name: section.data.get("value") for name, section in self._sections.items() if name not in self._taken}
         known = {**carried, "customProperties": self._documentation}
         known = {name: value for name, value in known.items() if value not in _NOTHING}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -219,11 +219,11 @@ def unenforced_option(section: Section, reason: str, key: str) -> NotEnforced:
     return unenforced(section, reason, key, custom={DOCUMENT: {"logicalTypeOptions": {key: section.data[key]}}})
 
 
-def descriptive_options(section: Section, logical: str | None) -> dict[str, Any]:
+def descriptive_options(options: Mapping[str, Any], logical: str | None) -> dict[str, Any]:
     """The options that are neither a rule nor a part of the type."""
     return {
         key: value
-        for key, value in section.data.items()
+        for key, value in options.items()
         if value is not None and (key in _DESCRIPTIVE or (key == "format" and logical in TEMPORAL))
     }
 

@@ -257,7 +257,7 @@ def _described(
     fields = tuple(_fields(section, "properties", table, inside))
     required_fields = _with_required(section, fields, rules)
     holder = section.section("map")
-    field = Field(
+    field = Field.saying(
         name=name,
         column_name=section.text("physicalName"),
         type=type_,
@@ -336,9 +336,10 @@ def _options(section: Section, kind: str | None, type_: DataType | None, rules: 
 
 def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule]) -> tuple[Field, ...]:
     """The option `required` of an object, as rules of the properties that it lists."""
-    options = section.section("logicalTypeOptions")
-    if options is None or options.data.get("required") is None:
+    written = section.raw("logicalTypeOptions")
+    if not isinstance(written, dict) or written.get("required") is None:
         return fields
+    options = Section(section.report, (*section.path, "logicalTypeOptions"), written, section.field)
     names = options.texts("required")
     if not fields:
         rules.append(unenforced_option(options, "'required' of an object that declares no properties", "required"))

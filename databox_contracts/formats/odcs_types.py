@@ -210,14 +210,14 @@ def read_spelling(section: Section, kind: str | None, type_: DataType | None) ->
     """How the type is written, where we would write it otherwise; and the options that say nothing of values."""
     texts = {key: section.written(key) for key in SPELLING[:2]}
     written = {key: text for key, text in texts.items() if text is not None and text.strip()}
-    section_of_options = section.section("logicalTypeOptions")
+    beside = section.raw("logicalTypeOptions")
     options: dict[str, Any] = {}
     descriptive: dict[str, Any] = {}
-    if section_of_options is not None:
+    if isinstance(beside, dict):
         key = "format" if kind in NUMERIC else "timezone"
-        if section_of_options.data.get(key) is not None:
-            options = {key: section_of_options.data[key]}
-        descriptive = descriptive_options(section_of_options, kind)
+        if beside.get(key) is not None:
+            options = {key: beside[key]}
+        descriptive = descriptive_options(beside, kind)
     whole = {**written, **({"logicalTypeOptions": options} if options else {})}
     if whole == spelled(type_) or not whole:
         return {"logicalTypeOptions": descriptive} if descriptive else {}

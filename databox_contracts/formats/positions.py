@@ -42,8 +42,11 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """A loader that remembers what a short plain scalar is: contracts are made of the same few words."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
-        if kind is yaml.ScalarNode and implicit[0] and len(value) <= _LONGEST_KNOWN:
-            return _plain_tag(value)
+        if kind is yaml.ScalarNode:
+            if implicit[0] and len(value) <= _LONGEST_KNOWN:
+                return _plain_tag(value)
+        elif kind is yaml.MappingNode:
+            return _MAPPING
         return super().resolve(kind, value, implicit)
 
 
@@ -152,7 +155,11 @@ class Document:
             raise self._refused(f"the tag {_shown_tag(node.tag)} is not allowed in a contract", node, "remove the tag")
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item) for item in node.value]
-        mapping = {key: self._value(value) for key, (_, value) in self._mapping(node).items()}
+        # Most are text, and a call for each of them would take a third of the time.
+        mapping = {
+            key: value.value if type(value) is yaml.ScalarNode and value.tag == _STRING else self._value(value)
+            for key, (_, value) in self._mapping(node).items()
+        }
         self._nodes[id(mapping)] = node
         return mapping
 
@@ -305,13 +312,12 @@ def _count(node: yaml.Node, depth: int, source: str, counted: dict[int, int], op
     if depth > MAX_DEPTH:
         raise _too_deep(source, position_of(node))
     open_nodes.add(id(node))
-    total = 1
-    is_mapping = isinstance(node, yaml.MappingNode)
-    for child in node.value:
-        for part in child if is_mapping else (child,):
-            # Most are scalars, and a call for each of them would take half the time.
-            is_scalar = type(part) is yaml.ScalarNode
-            total += 1 if is_scalar else _count(part, depth + 1, source, counted, open_nodes)
+    parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
+    total = 1 + len(parts)
+    for part in parts:
+        # Most are scalars, and a call for each of them would take half the time.
+        if type(part) is not yaml.ScalarNode:
+            total += _count(part, depth + 1, source, counted, open_nodes) - 1
         if total > MAX_NODES:
             raise _too_many(source, position_of(node))
     open_nodes.discard(id(node))

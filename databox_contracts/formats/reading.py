@@ -19,6 +19,8 @@ from databox_contracts.rules import Number
 
 _MOST_UNKNOWN: Final = 20
 
+_SIXTIES: Final = ":"
+
 # What YAML 1.2 and JSON call a number and YAML 1.1 does not, such as 1e3.
 _NUMBER: Final = re.compile(r"[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][-+]?\d{1,3})?")
 
@@ -163,7 +165,11 @@ class Section:
 
     def number(self, key: str) -> Number | None:
         """A finite number, exact where a float would not be."""
-        return None if self.raw(key) is None else self.number_at(key)
+        self._asked.add(key)
+        value = self.data.get(key)
+        if value is None:
+            return None
+        return value if type(value) is int and not self._in_sixties(key) else self.number_at(key)
 
     def number_at(self, *steps: str | int) -> Number | None:
         """The finite number below this section, or an error."""
@@ -176,7 +182,7 @@ class Section:
     def tried_number(self, *steps: str | int) -> Number | None:
         """The finite number below this section; None, and no finding, for anything else."""
         value, written = self._below(steps), self.written(*steps) or ""
-        if isinstance(value, bool) or ":" in written:
+        if isinstance(value, bool) or _SIXTIES in written:
             return None
         if isinstance(value, int):
             return value
@@ -225,7 +231,11 @@ class Section:
 
     def sections(self, key: str) -> Iterator[Section]:
         """The mappings of a list."""
-        for at, item in enumerate(self.listed(key)):
+        items = self.listed(key)
+        return self._mappings(key, items) if items else _NO_SECTIONS
+
+    def _mappings(self, key: str, items: list[Any]) -> Iterator[Section]:
+        for at, item in enumerate(items):
             if isinstance(item, dict):
                 yield Section(self.report, (*self.path, key, at), item, self.field)
             else:
@@ -277,11 +287,19 @@ class Section:
             return None
         return self.report.document.node(self.data, steps[0])
 
+    def _in_sixties(self, key: str) -> bool:
+        """Whether the entry is a number that YAML reads from `1:30`."""
+        node = self.report.document.node(self.data, key)
+        return node is None or _SIXTIES in node.value
+
     def _below(self, steps: Iterable[str | int]) -> Any:
         value: Any = self.data
         for step in steps:
             value = value[step]
         return value
+
+
+_NO_SECTIONS: Final[Iterator[Section]] = iter(())
 
 
 def unknown_key_hint(key: str, known: Iterable[str]) -> str:

@@ -1,8 +1,10 @@
 """What `contract_asset` makes of a function, before anything runs."""
 
+import gc
 import subprocess
 import sys
 import typing
+import weakref
 from pathlib import Path
 
 import dagster as dg
@@ -10,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from databox_contracts.dagster import contract_asset
+from databox_contracts.dagster.loading import collection_paused
 from databox_contracts.errors import ContractError, DataboxError
 
 HOURLY = dg.AssetKey(["nyc", "hourly"])
@@ -225,3 +228,40 @@ def test_a_contract_file_that_is_not_there_is_a_contract_error(tmp_path: Path):
         contract_asset(contract=tmp_path / "none.yaml")(hourly)
     assert "none.yaml" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_what_a_load_makes_is_searched_for_garbage_after_all():
+    class Ring:
+        def __init__(self) -> None:
+            self.itself = self
+
+    gc.collect()
+    with collection_paused():
+        assert not gc.isenabled()
+        left = weakref.ref(Ring())
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    assert left() is not None
+    gc.collect()
+    assert left() is None
+
+
+def test_what_somebody_has_frozen_stays_so():
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collection_paused():
+            pass
+        assert 0 < gc.get_freeze_count() <= frozen
+    finally:
+        gc.unfreeze()
+
+
+def test_a_load_does_not_turn_on_what_is_off():
+    gc.disable()
+    try:
+        with collection_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

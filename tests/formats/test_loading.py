@@ -1,6 +1,7 @@
 """From a path, a folder or a text to contracts, or to one clear sentence."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,16 @@ def test_a_missing_file_a_folder_and_a_huge_file(tmp_path):
         file.truncate(50 << 20)
     assert "52,428,800 bytes" in refusal(huge)
     assert "the document is empty" in refusal("")
+
+
+@pytest.mark.parametrize("text", [minimal(), minimal() + "# " + "x" * (200 << 10) + "\n"])
+def test_a_pipe_which_has_no_size(tmp_path, text):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    assert load_contract(pipe).id == "a"
+    writer.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
