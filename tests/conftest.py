@@ -45,6 +45,11 @@ if ARCHIVE.exists() and not re.search(r"\s", str(ARCHIVE)):
     JAVA += f" -XX:SharedArchiveFile={ARCHIVE}"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
+# What is read is not kept in the home of whoever runs the tests; their processes keep it with each other.
+KEPT = None if "DATABOX_CONTRACTS_CACHE" in os.environ else tempfile.mkdtemp(prefix="contracts-")
+if KEPT is not None:
+    os.environ["DATABOX_CONTRACTS_CACHE"] = KEPT
+
 LANE = os.environ.get("DATABOX_TEST_SPARK", "classic")
 CONF = {
     "spark.driver.memory": "1500m",
@@ -53,6 +58,11 @@ CONF = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
 }
+
+
+def pytest_unconfigure() -> None:
+    if KEPT is not None:
+        shutil.rmtree(KEPT, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

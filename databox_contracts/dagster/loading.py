@@ -13,7 +13,10 @@ from databox_contracts.plan import Plan, build_plan
 
 
 def load_once(path: Path) -> Contract:
-    """The contract of a file, read again only when the file has changed. Raises `ContractError`."""
+    """The contract of a file, read again only when the file has changed. Raises `ContractError`.
+
+    Another process may have read it before, see `formats.kept`.
+    """
     try:
         facts = path.stat()
     except OSError:
@@ -25,9 +28,9 @@ def load_once(path: Path) -> Contract:
 @lru_cache(maxsize=8192)
 def _load(path: str, _changed: int, _size: int) -> Contract:
     # Formats are only needed where a path is given.
-    from databox_contracts.formats import load_contract
+    from databox_contracts.formats.kept import load_kept
 
-    return load_contract(Path(path))
+    return load_kept(Path(path))
 
 
 def plan_of(contract: Contract, dataset: Dataset) -> Plan:

@@ -22,8 +22,7 @@ def rule_text(rule: Rule) -> str:
     """
     if isinstance(rule, NotEnforced):
         return f"{rule.description or rule.name or 'a promise'} (not enforced: {rule.reason})"
-    words = rule.kind.replace("_", " ")
-    names = _own(type(rule))
+    words, names = _own(type(rule))
     given = [(name, value) for name in names if (value := getattr(rule, name)) is not None and value != ()]
     if len(given) == 1:
         words += f" {_value_text(given[0][1])}"
@@ -32,15 +31,16 @@ def rule_text(rule: Rule) -> str:
     return words if rule.severity is Severity.ERROR else f"{words} ({rule.severity})"
 
 
-def _own(kind: type[Rule]) -> tuple[str, ...]:
-    """The parameters of that kind of rule, looked up once."""
-    found = _PARAMETERS.get(kind)
+def _own(kind: type[Rule]) -> tuple[str, tuple[str, ...]]:
+    """What that kind of rule is called, and its parameters, looked up once."""
+    found = _OWN.get(kind)
     if found is None:
-        found = _PARAMETERS[kind] = tuple(field.name for field in fields(kind) if field.name not in _COMMON)
+        names = tuple(field.name for field in fields(kind) if field.name not in _COMMON)
+        found = _OWN[kind] = kind.kind.replace("_", " "), names
     return found
 
 
-_PARAMETERS: Final[dict[type[Rule], tuple[str, ...]]] = {}
+_OWN: Final[dict[type[Rule], tuple[str, tuple[str, ...]]]] = {}
 
 
 def check_text(check: Check) -> str:

@@ -78,7 +78,15 @@ def load_contract(source: str | os.PathLike[str]) -> Contract:
     `Contract.findings` are the warnings and notes. Raises `ContractError` with every finding when any is an error,
     and for a file that is missing, empty, too large or not UTF-8.
     """
-    contract, findings = examine(source)
+    return _sound(*examine(source))
+
+
+def contract_of(text: str, source: str) -> Contract:
+    """As `load_contract`, for a text that findings call `source`."""
+    return _sound(*read(text, source))
+
+
+def _sound(contract: Contract | None, findings: list[Finding]) -> Contract:
     errors = [finding for finding in findings if finding.level == "error"]
     if contract is None or errors:
         raise ContractError.from_findings(findings, contract=contract.id if contract is not None else None)

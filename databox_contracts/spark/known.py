@@ -166,11 +166,12 @@ def _missing(rule: rules.MissingCount, column: ColumnStatistics, rows: int) -> i
 
 
 def _statistic(rule: rules.Statistic, column: ColumnStatistics, rows: int) -> tuple[Any, ...] | None:
+    """What `aggregates.statistic_columns` would be aggregated to."""
     if column.empty:
-        return None, 0, 0
+        return None, 0, 0, 0
     if column.nulls is None or rule.statistic not in ("min", "max"):
         return None
-    return (column.smallest if rule.statistic == "min" else column.largest), rows - column.nulls, 0
+    return (column.smallest if rule.statistic == "min" else column.largest), rows - column.nulls, 0, 0
 
 
 def in_micros(value: int, actual: SparkType) -> int | None:
