@@ -15,6 +15,7 @@ import stat
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -63,13 +64,17 @@ def _kept(place: Path) -> Contract | None:
 def _keep(place: Path, contract: Contract) -> None:
     try:
         content = pickle.dumps(contract, pickle.HIGHEST_PROTOCOL)
-        # Whoever is first, all write the same.
-        partial = f"{place}.{os.getpid()}-{threading.get_ident()}"
-        with open(partial, "wb", buffering=0) as file:
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+        return
+    # Whoever is first, all write the same.
+    partial = f"{place}.{os.getpid()}-{threading.get_ident()}"
+    try:
+        with open(partial, "wb") as file:
             file.write(content)
         os.replace(partial, place)
-    except (OSError, pickle.PicklingError, TypeError, AttributeError, RecursionError):
-        return
+    except OSError:
+        with suppress(OSError):
+            os.unlink(partial)
 
 
 @cache

@@ -1,5 +1,6 @@
 """What is kept of contracts that were read: the same contract, never an old one, and nothing from a stranger."""
 
+import errno
 import os
 import pickle
 import time
@@ -162,6 +163,18 @@ def test_with_no_folder_to_keep_it_in_it_is_read(path, tmp_path, monkeypatch):
         monkeypatch.setattr(kept.os, "environ", {kept.FOLDER_VARIABLE: named})
         assert load_kept(path) == load_contract(path)
     assert (tmp_path / "file").read_text() == ""
+
+
+def test_what_cannot_be_kept_leaves_nothing_behind(cache, path, monkeypatch):
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(kept.os, "replace", full)
+    assert load_kept(path) == load_contract(path)
+    assert files(cache) == []
+    monkeypatch.setattr(kept.pickle, "dumps", lambda *_: pickle.Pickler(None))
+    assert load_kept(path) == load_contract(path)
+    assert files(cache) == []
 
 
 @pytest.mark.parametrize("content", [MINIMAL.replace("id: a", "id: []"), "a: [", "", None])
