@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
+from databox_contracts.dagster.read_ahead import ReadAhead
 from databox_contracts.model import Contract, Dataset
 from databox_contracts.plan import Plan, build_plan
 
@@ -26,11 +28,18 @@ def load_once(path: Path) -> Contract:
 
 
 @lru_cache(maxsize=8192)
-def _load(path: str, _changed: int, _size: int) -> Contract:
+def _load(path: str, changed: int, size: int) -> Contract:
+    return _FILES.contract(Path(path), changed, size)
+
+
+def _read(path: Path) -> Contract:
     # Formats are only needed where a path is given.
     from databox_contracts.formats.kept import load_kept
 
-    return load_kept(Path(path))
+    return load_kept(path)
+
+
+_FILES: Final = ReadAhead(_read)
 
 
 def plan_of(contract: Contract, dataset: Dataset) -> Plan:
