@@ -4,7 +4,9 @@ They are those of JSON Schema: e-mail of RFC 5321, hostname of RFC 1123, URI of 
 RFC 4291, dates and times of RFC 3339 (with a zone, by the calendar, leap seconds only where there may be one), and
 `byte` of OpenAPI (base64 of RFC 4648, padded). An expression is about the whole text, and none takes an empty one.
 An address of numbers with leading zeros is refused, although RFC 2673 has them: many programs read them as octal.
-Repetitions of groups are possessive: Java would recurse once for each turn of them.
+Repetitions of groups are possessive in Java, which would recurse once for each turn of them. In Python they are not:
+before 3.11.5 it goes wrong where a turn of such a group begins and does not end. No text matches by giving a turn back,
+so the two say the same.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
+
+_ONCE: Final = "${once}"
+_END: Final = "${end}"
 
 _HEX: Final = "[0123456789abcdefABCDEF]"
 _OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
@@ -34,11 +39,11 @@ def _ipv6() -> str:
 _IPV6: Final = _ipv6()
 
 _LABEL: Final = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOSTNAME: Final = rf"{_LABEL}(?:\.{_LABEL})*+"
+_HOSTNAME: Final = rf"{_LABEL}(?:\.{_LABEL})*{_ONCE}"
 
 _ATOM: Final = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_QUOTED: Final = r'"(?:[ !#-\[\]-~]|\\[ -~])*+"'
-_EMAIL: Final = rf"(?:{_ATOM}(?:\.{_ATOM})*+|{_QUOTED})@(?:{_HOSTNAME}|\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\])"
+_QUOTED: Final = rf'"(?:[ !#-\[\]-~]|\\[ -~])*{_ONCE}"'
+_EMAIL: Final = rf"(?:{_ATOM}(?:\.{_ATOM})*{_ONCE}|{_QUOTED})@(?:{_HOSTNAME}|\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\])"
 
 
 def _uri() -> str:
@@ -46,7 +51,7 @@ def _uri() -> str:
 
     def run(also: str) -> str:
         plain = rf"[A-Za-z0-9._~!$&'()*+,;={also}-]"
-        return f"{plain}*+(?:{escaped}{plain}*+)*+"
+        return f"{plain}*+(?:{escaped}{plain}*+)*{_ONCE}"
 
     def some(also: str) -> str:
         return rf"(?=[A-Za-z0-9._~!$&'()*+,;={also}%-]){run(also)}"
@@ -95,20 +100,21 @@ FORMATS: Final[dict[str, str]] = {
     "uuid": f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}",
     "email": _EMAIL,
     "uri": _uri(),
-    "hostname": f"(?=.{{1,253}}${{end}}){_HOSTNAME}",
+    "hostname": f"(?=.{{1,253}}{_END}){_HOSTNAME}",
     "ipv4": _IPV4,
     "ipv6": _IPV6,
     "date": _DATE,
     "date-time": f"{_DATE}[Tt]{_TIME}",
     "time": _TIME,
-    "byte": f"(?=.)(?:{_BASE64}{{4}})*+(?:{_BASE64}{{2}}==|{_BASE64}{{3}}=)?",
+    "byte": f"(?=.)(?:{_BASE64}{{4}})*{_ONCE}(?:{_BASE64}{{2}}==|{_BASE64}{{3}}=)?",
 }
-"""Each format that is evaluated; `${end}` stands for the very end of the text, which the two languages spell apart."""
+"""Each format that is evaluated; `${end}` stands for the very end of the text and `${once}` for what makes a repetition
+possessive, which the two languages spell apart."""
 
 
 def format_in_java(name: str) -> str:
     r"""The expression for Java, to be searched for: `\z`, unlike `$`, does not forgive a trailing line feed."""
-    expression = FORMATS[name].replace("${end}", r"\z")
+    expression = FORMATS[name].replace(_END, r"\z").replace(_ONCE, "+")
     return rf"\A(?:{expression})\z"
 
 
@@ -119,4 +125,4 @@ def has_format(name: str, text: str) -> bool:
 
 @lru_cache
 def _compiled(name: str) -> re.Pattern[str]:
-    return re.compile(FORMATS[name].replace("${end}", r"\Z"))
+    return re.compile(FORMATS[name].replace(_END, r"\Z").replace(_ONCE, ""))
