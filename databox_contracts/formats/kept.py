@@ -45,7 +45,9 @@ def load_kept(path: Path) -> Contract:
     except ContractError:
         # It says so with all its findings.
         return load_contract(path)
-    place = folder / hashlib.sha256(f"{name}\0{text}".encode()).hexdigest()
+    # A file's name may be no text at all.
+    whole = f"{name}\0{text}".encode(errors="surrogatepass")
+    place = folder / hashlib.sha256(whole).hexdigest()
     contract = _kept(place)
     if contract is None:
         contract = contract_of(text, name)

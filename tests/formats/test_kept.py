@@ -93,6 +93,15 @@ def test_another_text_and_another_name_are_read(cache, path, tmp_path):
     assert load_kept(path) == first
 
 
+def test_a_name_may_be_any_that_a_file_has(cache, tmp_path, unread):
+    path = tmp_path / os.fsdecode(b"caf\xe9 \n.yaml")
+    path.write_text(MINIMAL)
+    contract = load_kept(path)
+    unread()
+    assert load_kept(path) == contract
+    assert contract.source == str(path)
+
+
 def test_other_code_reads_for_itself(cache, path, tmp_path, monkeypatch):
     package = tmp_path / "package"
     package.mkdir()
