@@ -6,7 +6,7 @@ import fcntl
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -52,9 +52,11 @@ def leased(
     staging.mkdir(parents=True, exist_ok=True)
     version = f"v{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
     directory = staging / version
-    # The lease is held open: it tells others that this process lives, and ends with it however it ends.
-    with open(f"{directory}.lock", "w") as lease:
+    with ExitStack() as held:
         with locked():
+            # The lease is held open: it tells others that this process lives, and ends with it however it ends. It is
+            # made under the lock: whoever has that clears away what is not held yet.
+            lease = held.enter_context(open(f"{directory}.lock", "w"))
             fcntl.flock(lease, fcntl.LOCK_EX)
             _clear(staging)
             found = base()
