@@ -17,11 +17,9 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
-
-import pydantic
-import yaml
 
 import databox_contracts
 from databox_contracts.errors import ContractError
@@ -30,6 +28,9 @@ from databox_contracts.model import Contract
 
 FOLDER_VARIABLE: Final = "DATABOX_CONTRACTS_CACHE"
 """Names the folder; empty, nothing is kept. By default it is `databox_contracts` in the user's cache folder."""
+
+# What a contract or a finding may depend on.
+_LIBRARIES: Final = ("pydantic", "pyyaml", "sqlglot", "jsonschema-rs")
 
 UNUSED_DAYS: Final = 30
 """What another version of the code has kept goes when nothing has been added to it for so long."""
@@ -112,7 +113,7 @@ def _is_own(folder: Path) -> bool:
 def _code() -> str:
     """A name for the code that reads: this package as its files are, Python, and the libraries that take part."""
     root = Path(databox_contracts.__file__).parent
-    facts = [sys.version, pydantic.VERSION, yaml.__version__]
+    facts = [sys.version, *(f"{library} {version(library)}" for library in _LIBRARIES)]
     for folder, folders, files in os.walk(root):
         folders.sort()
         for name in sorted(files):

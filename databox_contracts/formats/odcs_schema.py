@@ -337,9 +337,10 @@ def _options(section: Section, kind: str | None, type_: DataType | None, rules: 
 def _with_required(section: Section, fields: tuple[Field, ...], rules: list[Rule]) -> tuple[Field, ...]:
     """The option `required` of an object, as rules of the properties that it lists."""
     written = section.raw("logicalTypeOptions")
-    if not isinstance(written, dict) or written.get("required") is None:
+    says_so = isinstance(written, dict) and written.get("required") is not None
+    options = section.section("logicalTypeOptions") if says_so else None
+    if options is None:
         return fields
-    options = Section(section.report, (*section.path, "logicalTypeOptions"), written, section.field)
     names = options.texts("required")
     if not fields:
         rules.append(unenforced_option(options, "'required' of an object that declares no properties", "required"))
