@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import MapType
 
+from databox_contracts.spark.collations import by_code_points
 from databox_contracts.spark.compat import VARIANT
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.sampling import as_json
@@ -129,7 +130,7 @@ def comparable(view: DataFrame, key: list[Column]) -> list[Column]:
     for part, field in zip(key, view.select(*key).schema.fields, strict=True):
         if any(holds(field.dataType, kind) for kind in _INCOMPARABLE):
             raise NotEvaluableError(f"Spark cannot compare values of type {type_text(field.dataType)}")
-        parts.append(one_zero(part, field.dataType))
+        parts.append(one_zero(by_code_points(part, field.dataType), field.dataType))
     return parts
 
 

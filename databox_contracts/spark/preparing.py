@@ -16,6 +16,7 @@ from databox_contracts.plan import Check, Path, Plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import NotEnforced, Scope, Severity
 from databox_contracts.spark import outcomes
+from databox_contracts.spark.collations import by_code_points, without_collations
 from databox_contracts.spark.counting import Condition, Counted, Measured, RowCheck, about_nulls, positional
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged
 from databox_contracts.spark.given import Given
@@ -123,7 +124,8 @@ class Preparation(TableView):
         comparable = promised is None or (had is not None and (had.family is promised.family or promised.accepts(had)))
         if not comparable and not about_nulls(check):
             raise NotEvaluableError(f"it is promised for {promised}, and the column is {type_text(actual)}")
-        return violation(check.rule, actual)
+        plain = violation(check.rule, without_collations(actual))
+        return lambda value: plain(by_code_points(value, actual))
 
     def _leave_out_unknown(self) -> None:
         """Conditions that Spark does not take are not evaluated; each is asked for alone only where one is refused."""

@@ -37,6 +37,7 @@ from databox_contracts.plan import Check, Path, Plan, build_plan
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.rules import ForeignKey, PrimaryKey
 from databox_contracts.spark import outcomes
+from databox_contracts.spark.collations import by_code_points, without_collations
 from databox_contracts.spark.failures import SPARK_ERRORS, in_words, unlogged, unreadable
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.reading import UNTYPED, guess_format, read_table
@@ -133,7 +134,7 @@ def _digits(actual: SparkType) -> tuple[int, int]:
 
 
 def _wanted_type(own: SparkType, other: SparkType, name: str) -> SparkType:
-    common = common_type(own, other)
+    common = common_type(without_collations(own), without_collations(other))
     if common is None:
         raise NotEvaluableError(f"{name} is {type_text(own)} and what it refers to is {type_text(other)}")
     return common
@@ -144,7 +145,8 @@ def _casting(actual: SparkType, wanted: SparkType) -> Callable[[Column], Column]
 
 
 def _cast(value: Column, actual: SparkType, wanted: SparkType) -> Column:
-    same = value if actual == wanted or isinstance(wanted, ArrayType | StructType) else value.cast(wanted)
+    plain = by_code_points(value, actual)
+    same = plain if actual == wanted or isinstance(wanted, ArrayType | StructType) else plain.cast(wanted)
     # -0.0 is the same key as 0.0, and is shown as such.
     return one_zero(same, wanted)
 

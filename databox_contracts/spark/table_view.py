@@ -11,6 +11,7 @@ from pyspark.sql.types import DataType as SparkType, StringType, StructField, St
 from databox_contracts.model import Field
 from databox_contracts.plan import Check, Hop, Path, Plan
 from databox_contracts.spark.casting import cast_text, spark_type_of
+from databox_contracts.spark.collations import by_code_points
 from databox_contracts.spark.counting import positional
 from databox_contracts.spark.inside import is_inside, values_at, values_together
 from databox_contracts.spark.predicates import NotEvaluableError
@@ -74,8 +75,10 @@ class TableView:
             return None
         found = [self.locate(path) for path in check.keys]
         if len(found) == 1 and not beside:
-            return values_at(self.view[positional(found[0].column)], found[0].steps)
-        return values_together(self.view, [(positional(one.column), one.steps) for one in found], beside)
+            values = values_at(self.view[positional(found[0].column)], found[0].steps)
+        else:
+            values = values_together(self.view, [(positional(one.column), one.steps) for one in found], beside)
+        return by_code_points(values, self.view.select(values).schema.fields[0].dataType)
 
     def key_items(self, check: Check, beside: Sequence[Column] = ()) -> DataFrame | None:
         """As `key_values`, each value a row of the column `k0`, or its parts of `k0`, `k1` and so on."""
