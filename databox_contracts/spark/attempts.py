@@ -30,6 +30,7 @@ from databox_contracts.spark.partitioning import Partitioning
 from databox_contracts.spark.per_partition import PartitionOutcome, outcomes_of
 from databox_contracts.spark.progress import Steps
 from databox_contracts.spark.publications import OnViolation, Publication
+from databox_contracts.spark.reasons import FREE_NAMES, no_room_for_reasons
 from databox_contracts.spark.replacing import Replacement, Request
 from databox_contracts.spark.staging import Staged
 from databox_contracts.spark.stores import Place, open_store, read_published
@@ -92,6 +93,9 @@ class Attempt:
         unwritable = self.layout.unwritable()
         if unwritable is not None:
             self._refuse_unwritable(unwritable, "Give the table other columns, or its place another format.")
+        no_room = no_room_for_reasons(self.df.columns) if self.on_violation == "quarantine" else None
+        if no_room is not None:
+            raise PublicationError(str(self.place), no_room, hint=FREE_NAMES)
         self.store.check(self.df.schema)
         with self.store.stage() as staged:
             self._prepare(staged)

@@ -28,6 +28,7 @@ from databox_contracts.spark.failures import SPARK_ERRORS, unreadable
 from databox_contracts.spark.given import Given
 from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.newest_rows import Recent
+from databox_contracts.spark.reasons import FREE_NAMES, no_room_for_reasons
 from databox_contracts.spark.recent import sample_frame, sample_path, sample_place, sample_table
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.timeliness import as_instant
@@ -86,6 +87,9 @@ def sample_drift(
             hint="Name another directory for copies of drifted rows.",
         )
     recent = _recent(source, place, path, table, format, options, rows, files)
+    no_room = no_room_for_reasons(recent.schema.names) if quarantine is not None else None
+    if no_room is not None:
+        raise DataboxError(f"rows of {plan.dataset.name} cannot be copied: {no_room}", hint=FREE_NAMES)
     moment = as_instant(as_of or clock()).astimezone(UTC)
     sampling = _Sampling(
         recent=recent,

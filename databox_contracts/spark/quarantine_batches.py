@@ -19,14 +19,12 @@ from databox_contracts.errors import DataboxError, PublicationError, UnreadableT
 from databox_contracts.model import Contract, Dataset, Field
 from databox_contracts.schema_modes import VARIANT
 from databox_contracts.spark.home_files import read_json
-from databox_contracts.spark.reasons import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
+from databox_contracts.spark.reasons import REASON, RUN_ID, STAMP, TIMESTAMP
 from databox_contracts.spark.stores import Place, target_to_release
 from databox_contracts.spark.tables import TablePlace
 from databox_contracts.spark.transactions import TransactionStore
 from databox_contracts.spark.versions import MANIFEST, PUBLISHED, SUPERSEDED, VersionStore
 
-STAMP: Final = (REASON, TIMESTAMP, CONTRACT_ID, CONTRACT_VERSION, RUN_ID)
-"""What a held row has beside its own columns, in that order."""
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _BATCH: Final = "batch="
 _AT_ONCE: Final = 4096

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,17 @@ TIMESTAMP: Final = "_quarantine_timestamp"
 CONTRACT_ID: Final = "_contract_id"
 CONTRACT_VERSION: Final = "_contract_version"
 RUN_ID: Final = "_run_id"
-"""The columns that held rows have beside their own."""
+STAMP: Final = (REASON, TIMESTAMP, CONTRACT_ID, CONTRACT_VERSION, RUN_ID)
+"""The columns that held rows have after their own, in that order."""
+
+
+def no_room_for_reasons(names: Iterable[str]) -> str | None:
+    """Why rows of a table with columns of those names could not be held; None if they could."""
+    taken = [name for name in names if name.lower() in STAMP]
+    return f"it has a column {taken[0]}, which is what held rows have beside their own" if taken else None
+
+
+FREE_NAMES: Final = f"Rename it: held rows get the columns {', '.join(STAMP)}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,13 @@ from databox_contracts.spark.linking import Beside, difference
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.outcomes import threshold_of
 from databox_contracts.spark.partitioning import Partitioning
-from databox_contracts.spark.quarantine_batches import STAMP, HeldBatch
+from databox_contracts.spark.quarantine_batches import HeldBatch
 from databox_contracts.spark.reasons import (
     CONTRACT_ID,
     CONTRACT_VERSION,
     REASON,
     RUN_ID,
+    STAMP,
     TIMESTAMP,
     KeysToHold,
     Stamp,

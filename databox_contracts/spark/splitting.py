@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from databox_contracts.errors import ContractViolationError
+from databox_contracts.errors import ContractViolationError, DataboxError
 from databox_contracts.model import Contract
 from databox_contracts.plan import Check, build_plan
 from databox_contracts.results import Status, Verdict
@@ -21,7 +21,7 @@ from databox_contracts.spark.judging import Verification
 from databox_contracts.spark.keys import colliding_hashes, comparable, repeated_keys, with_key
 from databox_contracts.spark.modes import apply_modes
 from databox_contracts.spark.outcomes import threshold_of
-from databox_contracts.spark.reasons import CONTRACT_ID, CONTRACT_VERSION, REASON, RUN_ID, TIMESTAMP
+from databox_contracts.spark.reasons import FREE_NAMES, STAMP, no_room_for_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,14 @@ def quarantine(
     `publish` gives them. The arguments are those of `verify`. The table is read for the verdict and again by each of
     the two DataFrames, so it has to be the same each time: cache it, or use `publish`, where it is not, or where
     reading it is dear. Raises `ContractViolationError` where nobody knows which rows would have to be held: a rule
-    that could not be evaluated, a broken schema, a key inside an array or a map.
+    that could not be evaluated, a broken schema, a key inside an array or a map; `DataboxError` where the table has a
+    column of the names that held rows get.
     """
     chosen = contract.dataset(dataset)
     applied = apply_modes(df, contract, chosen, effective_modes(contract, chosen, run=schema_modes)).counted()
+    no_room = no_room_for_reasons(applied.df.columns)
+    if no_room is not None:
+        raise DataboxError(f"{chosen.name} cannot be split: {no_room}", hint=FREE_NAMES)
     given = replace(Given.at(as_of or clock(), timestamp_field, references), applied=applied)
     verification = Verification(applied.df, build_plan(contract, chosen), given=given)
     verdict = verification.verdict(samples=samples)
@@ -92,7 +96,7 @@ def quarantine(
         F.lit(contract.version),
         F.lit(run_id or secrets.token_hex(8)),
     )
-    names = [*applied.df.columns, REASON, TIMESTAMP, CONTRACT_ID, CONTRACT_VERSION, RUN_ID]
+    names = [*applied.df.columns, *STAMP]
     valid = marked.where(F.size("reasons") == 0).select(*own).toDF(*applied.df.columns)
     return Split(valid, held.toDF(*names), verdict)
 

@@ -26,6 +26,7 @@ from databox_contracts.spark.modes import Applied
 from databox_contracts.spark.modes_refusal import new_table, refusal
 from databox_contracts.spark.predicates import NotEvaluableError
 from databox_contracts.spark.publication import OnViolation
+from databox_contracts.spark.reasons import FREE_NAMES, no_room_for_reasons
 from databox_contracts.spark.schema import type_text
 from databox_contracts.spark.stream_batches import Batches
 from databox_contracts.spark.stream_columns import Growth, StreamModes
@@ -109,6 +110,9 @@ def enforce_stream(
         applied = applied.refusing(new_table(plan.dataset, Mode.FREEZE), _IS_NEW)
     given = replace(Given.at(clock(), timestamp_field, references), applied=applied)
     _check_columns(applied.df, plan, "warn" if only_warns else on_violation, given)
+    no_room = no_room_for_reasons(applied.df.columns) if on_violation == "quarantine" else None
+    if no_room is not None:
+        raise PublicationError(str(place.link if place is not None else checkpoint), no_room, hint=FREE_NAMES)
     if watermark is not None:
         _check_watermark(applied.df, plan, watermark, timestamp_field)
     if table is not None:

@@ -9,10 +9,18 @@ import pytest
 
 from databox_contracts import dump_contract, rules
 from databox_contracts.cli import main
-from databox_contracts.errors import ContractViolationError, PublicationError
+from databox_contracts.errors import ContractViolationError, DataboxError, PublicationError
 from databox_contracts.results import Status
-from databox_contracts.spark import TablePlace, publish, quarantine, read_published, verify
-from databox_contracts.testing import build_contract, build_field
+from databox_contracts.spark import (
+    TablePlace,
+    enforce_stream,
+    publish,
+    quarantine,
+    read_published,
+    sample_drift,
+    verify,
+)
+from databox_contracts.testing import MemoryBaselineStore, build_contract, build_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -294,3 +302,32 @@ def test_two_columns_of_one_name(spark: SparkSession, tmp_path: Path) -> None:
             publish(df, contract, place=TablePlace(tmp_path, how), on_violation=how)  # type: ignore[arg-type]
     with pytest.raises(ContractViolationError):
         quarantine(df, contract)
+
+
+@pytest.mark.parametrize("name", ["_quarantine_reason", "_Run_Id"])
+def test_a_column_of_a_name_that_held_rows_get(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    contract = build_contract(build_field("n", "int", rules.Maximum(limit=1)), build_field(name, "string"))
+    df = spark.createDataFrame([(1, "a"), (0, None)], f"n int, `{name}` string")
+    told = f"it has a column {name}, which is what held rows have beside their own.*[Rr]ename it"
+    place = TablePlace(tmp_path / "lake", "t")
+    with pytest.raises(PublicationError, match=told):
+        publish(df, contract, place=place, on_violation="quarantine")
+    assert not place.link.exists()
+    with pytest.raises(DataboxError, match=told):
+        quarantine(df, contract)
+    with pytest.raises(DataboxError, match=told):
+        sample_drift(df, contract, store=MemoryBaselineStore(), quarantine=tmp_path / "drifted")
+    df.write.parquet(str(tmp_path / "in"))
+    with pytest.raises(PublicationError, match=told):
+        enforce_stream(
+            spark.readStream.schema(df.schema).parquet(str(tmp_path / "in")),
+            contract,
+            place=place,
+            checkpoint=tmp_path / "checkpoint",
+            on_violation="quarantine",
+            trigger={"availableNow": True},
+        )
+    assert not (tmp_path / "checkpoint").exists()
+    # Where no row is held, it is a column like any other.
+    assert publish(df, contract, place=place).rows_published == 2
+    assert [row[name] for row in read_published(spark, place).orderBy("n").collect()] == [None, "a"]
