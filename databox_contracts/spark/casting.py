@@ -66,11 +66,27 @@ def loses(text: Column, target: SparkType) -> Column:
         # A cast rounds to the scale; what it would round away is lost.
         lost = lost | F.coalesce(try_cast(text, _EXACT) != try_cast(value, _EXACT), F.lit(True))
     if isinstance(target, DateType):
-        lost = lost | (F.length(F.trim(text)) > 10)
+        lost = lost | ~text.rlike(_DAY)
+    if isinstance(target, TimestampType):
+        lost = lost | ~text.rlike(_MOMENT) | text.rlike(_TOO_FINE)
+    if isinstance(target, TimestampNTZType):
+        lost = lost | ~text.rlike(_LOCAL_MOMENT) | text.rlike(_TOO_FINE)
     if isinstance(target, FloatType | DoubleType):
         # A number too large for the type becomes infinite, which only the word may.
-        lost = lost | (value.isin(float("inf"), float("-inf")) & text.rlike(r"\d"))
+        lost = lost | (value.isin(float("inf"), float("-inf")) & text.rlike(r"\d")) | text.rlike(_JAVA_NUMBER)
     return F.coalesce(text.isNotNull() & lost, F.lit(False))
+
+
+# A cast takes 1500 for the first of January of that year, 10:00 for that time today, and leaves out what follows a day,
+# the zone of a time that is to have none, and what is finer than microseconds. Around a value it trims these.
+_SPACE: Final = r"[\x00-\x20]*"
+_DAY_PART: Final = rf"^{_SPACE}[+-]?\d{{4,}}-\d{{1,2}}-\d{{1,2}}"
+_DAY: Final = rf"{_DAY_PART}{_SPACE}$"
+_MOMENT: Final = rf"{_DAY_PART}(?:[T ]|{_SPACE}$)"
+_LOCAL_MOMENT: Final = rf"{_DAY_PART}(?:[T ]\d[\d:.]*)?{_SPACE}$"
+_TOO_FINE: Final = r"\.\d{6}\d*[1-9]"
+_JAVA_NUMBER: Final = rf"[\d.][dDfF]{_SPACE}$|[xX]"
+"""As Java writes 1.5 and 8.0 too, `1.5d` and `0x1p3`."""
 
 
 _TARGETS_OF_NUMBERS = (Family.INTEGER, Family.NUMBER, Family.DECIMAL, Family.STRING)

@@ -17,7 +17,7 @@ from databox_contracts.plan import Check, Hop, Path
 from databox_contracts.results import CheckResult, Status
 from databox_contracts.schema_modes import is_incomplete, is_model
 from databox_contracts.spark.counting import positional
-from databox_contracts.spark.modes_shapes import Cause, Remark, Row, ShapedFields, Unit
+from databox_contracts.spark.modes_shapes import Cause, Remark, ShapedFields, Unit
 from databox_contracts.spark.modes_walk import Walk
 from databox_contracts.spark.schema import Missing, locate, to_data_type, type_text
 
@@ -217,7 +217,13 @@ class _Source:
 
     @property
     def view(self) -> DataFrame:
-        return self.df.toDF(*(positional(at) for at in range(len(self.df.columns))))
+        view = self.df.toDF(*(positional(at) for at in range(len(self.df.columns))))
+        # Told below what is observed: where Spark knows that a filter keeps no row, it leaves out what is below it.
+        return view.withColumn(_DROPPED, self._dropped) if self.shaped.drops else view
+
+    @property
+    def _dropped(self) -> Column:
+        return reduce(or_, (when(_row) for _, when in self.shaped.drops))
 
     @property
     def counting(self) -> bool:
@@ -225,12 +231,12 @@ class _Source:
 
     def result(self, view: DataFrame) -> DataFrame:
         """The rows that stay, as they come out."""
-        kept = view.where(~_dropped(self.shaped, _row)) if self.shaped.drops else view
+        kept = view.where(~F.col(_DROPPED)) if self.shaped.drops else view
         columns = [made.value(_row).alias(f"o{at}") for at, made in enumerate(self.shaped.columns)]
         return kept.select(*columns).toDF(*(made.field.name for made in self.shaped.columns))
 
     def aggregates(self) -> list[Column]:
-        dropped = _dropped(self.shaped, _row)
+        dropped = F.col(_DROPPED) if self.shaped.drops else F.lit(False)
         found = [F.count(F.lit(1)).alias("rows"), F.count_if(dropped).alias("dropped")]
         found += [F.count_if(when(_row)).alias(f"d{at}") for at, (_, when) in enumerate(self.shaped.drops)]
         for at, (_, _, count) in enumerate(self.shaped.tallies):
@@ -254,8 +260,8 @@ def _row(at: int) -> Column:
     return F.col(positional(at))
 
 
-def _dropped(shaped: ShapedFields, row: Row) -> Column:
-    return reduce(or_, (when(row) for _, when in shaped.drops)) if shaped.drops else F.lit(False)
+_DROPPED: Final = "dropped"
+"""Whether a row is discarded, beside the columns by position."""
 
 
 def _counted(count: int, noun: str) -> str:

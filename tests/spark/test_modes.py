@@ -395,6 +395,16 @@ def test_a_column_of_nothing_takes_the_promised_type(spark: SparkSession) -> Non
     assert not verify(df, contract).passed
 
 
+def test_no_row_is_left_and_spark_knows_it_beforehand(spark: SparkSession, place: TablePlace) -> None:
+    contract = build_contract(build_field("id", "int"))
+    df = spark.range(5).select((F.col("id") > 1).alias("id"))
+    assert not df.schema["id"].nullable
+    published = publish(df, contract, place=place, schema_modes={"data_type": "discard_row"})
+    assert (published.rows_in, published.rows_published, published.rows_discarded) == (5, 0, 5)
+    assert read_published(spark, place).dtypes == [("id", "int")]
+    assert enforce(df, contract, schema_modes={"data_type": "discard_row"}).count() == 0
+
+
 # In SQL: the value, the declared type, and whether it fits.
 FITS: Final = [
     ("5L", "int", True),
@@ -436,6 +446,42 @@ FITS: Final = [
     ("'12x'", "int", False),
     ("'2026-01-02'", "date", True),
     ("'2026-01-02 03:04:05'", "date", False),
+    ("'2026-1-2'", "date", True),
+    ("' 2026-01-02\\t'", "date", True),
+    ("'+2026-01-02'", "date", True),
+    ("'2026'", "date", False),
+    ("'2026-01'", "date", False),
+    ("'2026-1-2 x'", "date", False),
+    ("'2026-1-2T'", "date", False),
+    ("'2026-02-30'", "date", False),
+    ("'2026-01-02'", "timestamp", True),
+    ("'2026-01-02 03'", "timestamp", True),
+    ("' 2026-01-02T03:04:05.123456Z'", "timestamp", True),
+    ("'2026-01-02 03:04:05.123456000 Europe/Berlin'", "timestamp", True),
+    ("'2026-01-02 03:04:05.1234561'", "timestamp", False),
+    ("'2026'", "timestamp", False),
+    ("'1500'", "timestamp", False),
+    ("'2026-01'", "timestamp", False),
+    ("'03:04:05'", "timestamp", False),
+    ("'T03'", "timestamp", False),
+    ("'2026-01-02T24:00:00'", "timestamp", False),
+    ("'2026-01-02'", "timestamp_ntz", True),
+    ("'2026-01-02T03:04:05.123456'", "timestamp_ntz", True),
+    ("'2026-01-02 3:4 '", "timestamp_ntz", True),
+    ("'2026-01-02T03:04:05Z'", "timestamp_ntz", False),
+    ("'2026-01-02 03:04:05+01:00'", "timestamp_ntz", False),
+    ("'2026-01-02 03:04:05 Europe/Berlin'", "timestamp_ntz", False),
+    ("'2026'", "timestamp_ntz", False),
+    ("'03:04:05'", "timestamp_ntz", False),
+    ("'1.5'", "double", True),
+    ("'-.5e-3'", "double", True),
+    ("'Infinity'", "double", True),
+    ("'-inf'", "double", True),
+    ("'NaN'", "double", True),
+    ("'1e400'", "double", False),
+    ("'12d'", "double", False),
+    ("'1.5F '", "float", False),
+    ("'0x1p3'", "double", False),
     ("'1.005'", "decimal(10,2)", False),
     ("map(1, 2)", "map<string,int>", False),
 ]
