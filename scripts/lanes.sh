@@ -15,7 +15,7 @@ ENGINE="${ENGINE:-tests/spark/test_predicates.py tests/spark/test_verification.p
     tests/spark/test_statistics.py tests/spark/test_timeliness.py tests/spark/test_differential.py
     tests/spark/test_keys.py tests/spark/test_running.py tests/spark/test_inside.py tests/spark/test_references.py
     tests/spark/test_completeness.py tests/spark/test_footers.py tests/spark/test_audit.py tests/spark/test_modes.py
-    tests/spark/test_splitting.py tests/spark/test_publication.py tests/spark/test_replacing.py}"
+    tests/spark/test_splitting.py tests/spark/test_publication.py tests/spark/test_replacing.py tests/spark/test_collations.py}"
 
 PLUGIN="${PLUGIN:-tests/dagster}"
 
